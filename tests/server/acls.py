@@ -20,16 +20,12 @@ class ClientAcls:
         world.broker.authorizer = RequestAuthorizer(self._authorizer, lambda: world.now_ms)
 
     def allow(self, operation: AclOperation, resource: Resource) -> None:
-        entry = AclEntry(
-            resource.type,
-            resource.name,
-            PatternType.LITERAL,
-            str(CLIENT),
-            "*",
-            operation,
-            AclPermission.ALLOW,
-        )
+        entry = _entry(operation, resource, AclPermission.ALLOW)
         self._change({_id_of(operation, resource): entry})
+
+    def deny(self, operation: AclOperation, resource: Resource) -> None:
+        entry = _entry(operation, resource, AclPermission.DENY)
+        self._change({b"deny " + _id_of(operation, resource): entry})
 
     def revoke(self, operation: AclOperation, resource: Resource) -> None:
         self._change({_id_of(operation, resource): None})
@@ -42,6 +38,18 @@ class ClientAcls:
             else:
                 acls[acl_id] = entry
         self._authorizer.apply_delta(MetadataDelta(acls_changed=set(changes)), self._world.image)
+
+
+def _entry(operation: AclOperation, resource: Resource, permission: AclPermission) -> AclEntry:
+    return AclEntry(
+        resource.type,
+        resource.name,
+        PatternType.LITERAL,
+        str(CLIENT),
+        "*",
+        operation,
+        permission,
+    )
 
 
 def _id_of(operation: AclOperation, resource: Resource) -> bytes:

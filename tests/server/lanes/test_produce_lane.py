@@ -199,6 +199,19 @@ def test_clients_with_permission_take_the_lane_and_others_do_not(
     assert broker.world.partition("orders").high_watermark == 1
 
 
+def test_a_denial_counts_for_the_next_request_of_a_client_that_was_allowed(
+    new_broker: NewBroker, lane: LaneFactory
+) -> None:
+    broker = new_broker(lane)
+    acls = ClientAcls(broker.world)
+    acls.allow(AclOperation.WRITE, topic_resource("orders"))
+    frame = frame_of(request_of([(("orders", 0), batch_of(b"a"))]), 13)
+    assert served_by_lane(broker, frame)
+    acls.deny(AclOperation.WRITE, topic_resource("orders"))
+    assert not served_by_lane(broker, frame)
+    assert broker.world.partition("orders").log.log_end_offset == 1
+
+
 def test_the_lane_keeps_nothing_of_the_requests_that_it_serves(
     new_broker: NewBroker, lane: LaneFactory
 ) -> None:
