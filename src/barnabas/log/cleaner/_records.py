@@ -1209,7 +1209,7 @@ def _integer(data: Data, position: Size, size: Size) -> Long:
     value: Long = data[position] - ((data[position] & 0x80) << 1)
     index: Size
     for index in range(1, size):
-        value = value << 8 | data[position + index]
+        value = value * 256 + data[position + index]  # a negative number must not be shifted
     return value
 
 

@@ -320,7 +320,7 @@ def list_offsets(
             bit = _bit(slot)
             if page.mask & bit and page.is_of_topic(slot, topic_id):
                 at = _bit_count(page.mask & (bit - 1)) * _ENTRY_BYTES
-                offset = _int32(page.entries, at) << 32 | (
+                offset = _int32(page.entries, at) * 0x100000000 + (
                     _int32(page.entries, at + 4) & 0xFFFFFFFF
                 )
                 epoch = _int32(page.entries, at + 8)
@@ -379,7 +379,8 @@ def _is_plain(key: bytes, value: bytes) -> cython.bint:
 def _int32(data: bytes, at: Size) -> Size:
     """Returns the signed big-endian integer at a position."""
     value: Size = data[at] - ((data[at] & 0x80) << 1)
-    return ((value << 8 | data[at + 1]) << 8 | data[at + 2]) << 8 | data[at + 3]
+    # A negative number must not be shifted to the left.
+    return value * 0x1000000 + (data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3])
 
 
 @cython.cfunc
