@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.replication.world import World
 
+from barnabas.config.addresses import SecurityProtocol
 from barnabas.server.api import describe_cluster, describe_topic_partitions, metadata
 from barnabas.server.api.find_coordinator import handle as find_coordinator
 from barnabas.server.cluster_view import add_current_leaders
@@ -30,6 +31,7 @@ def register(
     fenced: bool = False,
     listener: str = "PLAINTEXT",
     host: str | None = None,
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT,
 ) -> None:
     world.metadata(
         records.RegisterBrokerRecord(
@@ -38,7 +40,10 @@ def register(
             end_points=[
                 records.BrokerEndpoint(name="INSIDE", host=f"in{broker_id}", port=9),
                 records.BrokerEndpoint(
-                    name=listener, host=host or f"host{broker_id}", port=9090 + broker_id
+                    name=listener,
+                    host=host or f"host{broker_id}",
+                    port=9090 + broker_id,
+                    security_protocol=security_protocol,
                 ),
             ],
             rack=f"r{broker_id}",
@@ -194,6 +199,19 @@ def test_a_broker_registered_as_localhost_is_where_the_client_connected_to(
         "FindCoordinatorRequest": [local_host],
         "node_endpoints": [local_host],
     }
+
+
+@pytest.mark.parametrize("protocol", [SecurityProtocol.SSL, SecurityProtocol.SASL_SSL])
+def test_with_tls_a_client_on_this_machine_gets_the_name_that_certificates_have(
+    world: World, protocol: SecurityProtocol
+) -> None:
+    register(world, 2, host="localhost", security_protocol=protocol)
+    register(world, 3)
+    for local_host in ("127.0.0.1", "::1"):
+        found = addresses_in_every_response(world, local_host)
+        assert {hosts[0] for hosts in found.values()} == {"localhost"}
+    found = addresses_in_every_response(world, "10.0.0.7")  # where localhost is another machine
+    assert {hosts[0] for hosts in found.values()} == {"10.0.0.7"}
 
 
 def test_advertised_listeners_are_given_literally(new_world: Callable[..., World]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from barnabas.config.addresses import SecurityProtocol
 from barnabas.coordinator.records import INTERNAL_TOPICS
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.states import (
@@ -21,6 +22,8 @@ from barnabas.wire.errors import ErrorCode
 E = TypeVar("E")
 
 _LOCALHOST = "localhost"
+_ADDRESSES_OF_LOCALHOST = ("127.0.0.1", "::1")
+_TLS = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 
 
 def cluster_operations(context: RequestContext) -> int:
@@ -39,14 +42,18 @@ def client_endpoint(
     """Returns where this client reaches a node; None if it has no endpoint of the listener.
 
     `localhost` in a registration means this machine. Unless advertised.listeners is set, the client
-    gets the address by which it reached this machine itself: that one works for it.
+    gets the address by which it reached this machine itself: that one works for it. With TLS, a
+    client on this machine gets the name, because that is what certificates have.
     """
     endpoint = endpoint_of(node, context.listener)
     if endpoint is None or endpoint.host != _LOCALHOST:
         return endpoint
     if context.broker.settings["advertised.listeners"] is not None:
         return endpoint
-    return replace(endpoint, host=context.connection.local_host)
+    host = context.connection.local_host
+    if endpoint.security_protocol in _TLS and host in _ADDRESSES_OF_LOCALHOST:
+        return endpoint
+    return replace(endpoint, host=host)
 
 
 class PartitionView(NamedTuple):
