@@ -1,5 +1,7 @@
 """The loop threads of a test's own clients, apart from those of other tests."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from barnabas.client.loop_thread import LoopThread
@@ -16,8 +18,20 @@ class Threads:
 
 
 @pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
-    """Begun anew: other tests' clients, kept for longer, have a thread already."""
+def without_other_clients() -> Iterator[None]:
+    """Clients of other tests, kept for longer, have a thread of their own meanwhile.
+
+    If the last of them is closed during the test, their thread has ended and is not used again.
+    """
+    others, LoopThread._shared = LoopThread._shared, None
+    yield
+    with LoopThread._lock:
+        LoopThread._shared = others if others is not None and others._users else None
+
+
+@pytest.fixture
+def threads(without_other_clients: None, monkeypatch: pytest.MonkeyPatch) -> Threads:
+    """Those that the test begins."""
     threads = Threads()
     begin = LoopThread.__init__
 
@@ -25,6 +39,5 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
         begin(self)
         threads.begun.append(self)
 
-    monkeypatch.setattr(LoopThread, "_shared", None)
     monkeypatch.setattr(LoopThread, "__init__", note)
     return threads

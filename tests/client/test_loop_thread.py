@@ -12,10 +12,7 @@ from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.loop_thread import LoopThread
 
 
-@pytest.fixture(autouse=True)
-def nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients of other tests, kept for longer, have a thread of their own."""
-    monkeypatch.setattr(LoopThread, "_shared", None)
+pytestmark = pytest.mark.usefixtures("without_other_clients")
 
 
 async def name_of_thread() -> str:

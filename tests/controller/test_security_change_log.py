@@ -23,7 +23,7 @@ DAY_MS = 86_400_000
 def lines(
     caplog: pytest.LogCaptureFixture, *records: Message, image: MetadataImage | None = None
 ) -> list[str]:
-    caplog.set_level("INFO", "barnabas")
+    caplog.set_level("INFO", "barnabas.controller.security_change_log")
     MetadataChanges.of(records, image or MetadataImage()).log()
     return barnabas_log_lines(caplog)
 
