@@ -11,7 +11,6 @@ import pytest
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.loop_thread import LoopThread
 
-
 pytestmark = pytest.mark.usefixtures("without_other_clients")
 
 

@@ -265,6 +265,15 @@ def start_writer(bootstrap: str, settings: Settings | None = None) -> NumberedWr
     return writer
 
 
+def without_repeats(numbers: list[int]) -> list[int]:
+    """Returns the numbers without those that librdkafka has sent again in a new producer epoch.
+
+    It begins one if the new leader rejects a request, because it does not lead yet, but takes the
+    next one, whose sequence is then out of order. What it resends may be in the log already.
+    """
+    return list(dict.fromkeys(numbers))
+
+
 @pytest.mark.timeout(300)
 def test_a_cluster_changes_to_sasl_ssl_while_clients_write_and_read(tmp_path: Path) -> None:
     with RollingChange(tmp_path) as change:
@@ -301,8 +310,11 @@ def test_a_cluster_changes_to_sasl_ssl_while_clients_write_and_read(tmp_path: Pa
             for writer in (before, after):
                 for offset, number in writer.acknowledged.numbers[partition].items():
                     assert numbers[offset] == number
-            first = len(before.acknowledged.numbers[partition])
-            assert numbers == [*range(first), *range(len(numbers) - first)]
+            second = numbers.index(0, 1)
+            first = without_repeats(numbers[:second])
+            assert first == [*range(len(before.acknowledged.numbers[partition]))]
+            rest = without_repeats(numbers[second:])
+            assert rest == [*range(len(rest))]
         wait_until(
             lambda: len(reading.offsets | still_reading.offsets) == everything,
             "the group has read every record",
