@@ -154,6 +154,4 @@ def _is_unreachable(error: Exception) -> bool:
         KafkaError._ALL_BROKERS_DOWN,
         KafkaError._RESOLVE,
         KafkaError._TIMED_OUT,
-        KafkaError._SSL,
-        KafkaError._AUTHENTICATION,
     )
