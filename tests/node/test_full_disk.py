@@ -88,7 +88,8 @@ def fill(broker: Broker, topic: str, keys: int = 10) -> int:
 
 
 def count(broker: Broker, topic: str) -> int:
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})
+    config = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"}
+    consumer = Consumer({**config, "enable.auto.commit": False})  # or `close` retries for a minute
     low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
     consumer.assign([TopicPartition(topic, 0, low)])
     seen = 0
