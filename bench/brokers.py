@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from bench.one_core import one_core_each
+
 ROOT = Path(__file__).parents[1]
 PEERS = Path(os.environ.get("PEERS", ROOT.parent / "shared" / "peers"))
 
@@ -85,6 +87,10 @@ class BrokerUnderTest(peer_bench.Bench):  # type: ignore[misc, name-defined]
     def peak_rss_mb(self) -> float:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+
+    def one_core(self) -> contextlib.AbstractContextManager[None]:
+        """Gives the broker one core, and the driver another."""
+        return one_core_each(self.process.tree())
 
     @contextlib.contextmanager
     def cpu_per_request(self, figures: dict[str, float], requests: int) -> Iterator[None]:

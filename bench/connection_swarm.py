@@ -4,6 +4,7 @@ import selectors
 import socket
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 
 from bench.raw_client import MIB, Address
 
@@ -37,9 +38,17 @@ class ConnectionSwarm:
 
     def send_repeatedly(self, requests: Sequence[bytes], times: int) -> None:
         """Send `times` requests in total; each connection repeats its own, without parsing."""
+        count = len(requests)
+        self.send_all(
+            [repeat(requests[number % count]).__next__ for number in range(len(self._sockets))],
+            times,
+        )
+
+    def send_all(self, next_frames: Sequence[Callable[[], bytes]], times: int) -> None:
+        """Send `times` requests in total; each connection creates its own, without parsing."""
         missing = [0] * len(self._sockets)
         for number, connection in enumerate(self._sockets):
-            connection.sendall(requests[number % len(requests)])
+            connection.sendall(next_frames[number]())
         unsent, pending = times - len(self._sockets), times
         buffer = self._buffer
         while pending:
@@ -54,7 +63,7 @@ class ConnectionSwarm:
                 pending -= 1
                 if unsent > 0:
                     unsent -= 1
-                    connection.sendall(requests[number % len(requests)])
+                    connection.sendall(next_frames[number]())
 
     def exchange(self, first: Mapping[int, bytes], on_response: OnResponse) -> None:
         """Send the first requests, then those that `on_response` returns, until there is none."""

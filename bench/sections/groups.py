@@ -17,11 +17,14 @@ from bench.group_members import ClassicGroup, ConsumerGroup
 from bench.offsets import check_commit, commit_frame, find_coordinator, wait_for_groups
 from bench.raw_client import RawConnection
 
-COMMITS = 20_000
+COMMITS = 40_000
 COMMITS_IN_FLIGHT = 64
 MANY_GROUPS = 100
 MANY_PARTITIONS = 100
-HEARTBEATS = 30_000
+HEARTBEATS = 50_000
+WARM_UP_FACTOR = 2
+"""A just-in-time compiler needs some 100,000 requests of a kind."""
+REPEAT = 5
 MEMBERS = 100
 MANY_MEMBERS = 500
 PARTITIONS_A_MEMBER = 4
@@ -66,9 +69,10 @@ def commit(
     frames = [commit_frame(group_id, topic, partitions) for group_id in group_ids_of(groups)]
     swarm = ConnectionSwarm(broker.address, groups)
     swarm.exchange(dict(enumerate(frames)), lambda _, response: check_commit(response))
-    swarm.send_repeatedly(frames, count // 2)  # warm up
-    with broker.cpu_per_request(figures, count):
-        swarm.send_repeatedly(frames, count)
+    with broker.one_core():
+        swarm.send_repeatedly(frames, WARM_UP_FACTOR * count)
+        with broker.cpu_per_request(figures, count):
+            swarm.send_repeatedly(frames, count)
     swarm.close()
     return figures
 
@@ -80,9 +84,11 @@ def commit_ahead(broker: BrokerUnderTest, topic: str) -> Figures:
     (group_id,) = group_ids_of(1)
     request = commit_frame(group_id, topic, 1)
     connection = RawConnection(broker.address)
-    connection.send_pipelined(repeat(request, count // 2), in_flight=COMMITS_IN_FLIGHT)
-    with broker.cpu_per_request(figures, count):
-        connection.send_pipelined(repeat(request, count), in_flight=COMMITS_IN_FLIGHT)
+    with broker.one_core():
+        warm_up = repeat(request, WARM_UP_FACTOR * count)
+        connection.send_pipelined(warm_up, in_flight=COMMITS_IN_FLIGHT)
+        with broker.cpu_per_request(figures, count):
+            connection.send_pipelined(repeat(request, count), in_flight=COMMITS_IN_FLIGHT)
     check_commit(connection.send(request))
     connection.close()
     return figures
@@ -132,9 +138,10 @@ def heartbeat(broker: BrokerUnderTest, group: AnyGroup) -> Figures:
     frames = group.heartbeats()
     count = max(broker.count(HEARTBEATS), 2 * len(frames))
     swarm = ConnectionSwarm(broker.address, len(frames))
-    swarm.send_repeatedly(frames, count // 2)
-    with broker.cpu_per_request(figures, count):
-        swarm.send_repeatedly(frames, count)
+    with broker.one_core():
+        swarm.send_repeatedly(frames, WARM_UP_FACTOR * count)
+        with broker.cpu_per_request(figures, count):
+            swarm.send_repeatedly(frames, count)
     swarm.close()
     return figures
 
@@ -147,6 +154,7 @@ COMMIT = [
             f"commit, {count} group{'s' if count > 1 else ''}, one in flight each",
             partial(commit, count, 1, COMMITS),
             partial(topic_for, 1, group_ids_of(count)),
+            REPEAT,
         )
         for count in (1, MANY_GROUPS)
     ),
@@ -154,11 +162,13 @@ COMMIT = [
         f"commit, 1 group, {COMMITS_IN_FLIGHT} in flight",
         commit_ahead,
         partial(topic_for, 1, group_ids_of(1)),
+        REPEAT,
     ),
     Case(
         f"commit, 4 groups, {MANY_PARTITIONS} partitions in each",
         partial(commit, 4, MANY_PARTITIONS, COMMITS // 10),
         partial(topic_for, MANY_PARTITIONS, group_ids_of(4)),
+        REPEAT,
     ),
 ]
 
@@ -174,7 +184,12 @@ MEMBERSHIP = [
         for name, group_type in KINDS.items()
     ),
     *(
-        Case(f"{name} heartbeats of {MEMBERS}", heartbeat, partial(group_of, group_type, MEMBERS))
+        Case(
+            f"{name} heartbeats of {MEMBERS}",
+            heartbeat,
+            partial(group_of, group_type, MEMBERS),
+            REPEAT,
+        )
         for name, group_type in KINDS.items()
     ),
 ]
