@@ -28,6 +28,17 @@ loops = compiled_and_plain(_batch_walk)
 INTERVAL_BYTES = 300
 
 
+PRODUCER_FIELDS = (
+    "producer_id",
+    "epoch",
+    "coordinator_epoch",
+    "last_timestamp",
+    "transaction_first_offset",
+    "next_sequence",
+    "batches",
+)
+
+
 @dataclass(slots=True)
 class ScanResult:
     """What a scan has found out about a segment."""
@@ -61,7 +72,7 @@ class ScanResult:
 
     def described(self) -> tuple[object, ...]:
         entries = self.producers.entries.values()
-        states = [[getattr(entry, name) for name in entry.__slots__] for entry in entries]
+        states = [[getattr(entry, name) for name in PRODUCER_FIELDS] for entry in entries]
         first_undecided = self.producers.first_undecided_offset
         return (
             self.index,

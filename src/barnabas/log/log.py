@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.log import replicated_batches, timestamps
+from barnabas.log._append import LogEnd, ProducerStateEntry
 from barnabas.log.cleaner.compaction_state import CompactionState
 from barnabas.log.errors import log_dir_failure, raises_log_dir_failure
 from barnabas.log.flush import LogFlusher
@@ -21,7 +22,6 @@ from barnabas.log.maintenance import LogMaintenance, follower_base_offset, shoul
 from barnabas.log.producers import replay
 from barnabas.log.producers.producer_state import (
     AppendedBatch,
-    ProducerStateEntry,
     read_end_marker,
 )
 from barnabas.log.producers.verification import VerificationGuard
@@ -58,7 +58,7 @@ class LogAppendInfo(NamedTuple):
     append_time_ms: int
 
 
-class Log:
+class Log(LogEnd):
     """The records of one partition, from `log_start_offset` up to `log_end_offset`.
 
     `LogDirectory` opens it. Offsets below `recovery_point` are on disk for certain; recovery checks
@@ -67,19 +67,10 @@ class Log:
 
     __slots__ = (
         "compaction",
-        "config",
-        "directory",
-        "flusher",
-        "leader_epochs",
-        "log_end_offset",
-        "log_start_offset",
         "maintenance",
         "name",
         "partition",
         "path",
-        "producers",
-        "recovery_point",
-        "segments",
         "topic",
         "topic_id",
     )
@@ -135,6 +126,11 @@ class Log:
         A client's batch that opens a transaction needs the `verification` that `producers` issued
         for it. A marker is checked by the rules of its `transaction_version`.
         """
+        first_offset = self.try_append_plain(batch, leader_epoch, now_ms)
+        if first_offset >= 0:
+            return LogAppendInfo(
+                first_offset, self.log_end_offset - 1, False, _append_time_ms(batch)
+            )
         marker = None
         if batch.producer_id >= 0:
             if batch.attributes & CONTROL_BIT:
@@ -176,9 +172,7 @@ class Log:
         flusher = self.flusher
         if flusher.unflushed_since_ms < 0:
             flusher.unflushed_since_ms = now_ms
-        append_time_ms = max_timestamp if batch.attributes & APPEND_TIME_BIT else NO_TIMESTAMP
-        # The constructor without its check of the number of fields, which costs as much again.
-        return tuple.__new__(LogAppendInfo, (first_offset, last_offset, False, append_time_ms))
+        return LogAppendInfo(first_offset, last_offset, False, _append_time_ms(batch))
 
     def append_as_follower(
         self, batches: Readable, now_ms: int, *, leader_epoch: int = replicated_batches.ANY_EPOCH
@@ -398,3 +392,7 @@ class Log:
     def close_files(self) -> None:
         """Closes the files as they are, without flushing."""
         self.segments.close()
+
+
+def _append_time_ms(batch: ValidBatch) -> int:
+    return batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else NO_TIMESTAMP

@@ -28,6 +28,7 @@ from barnabas.log import (
 )
 from barnabas.metadata.states import PartitionRegistration
 from barnabas.replication import errors
+from barnabas.replication._append import PartitionEnd
 from barnabas.replication.follower_replica import FollowerReplica
 from barnabas.replication.leader_state import FollowerState, LeaderState
 from barnabas.replication.ports import DelayedOperations, PartitionHost, TransactionMarker
@@ -64,27 +65,15 @@ class LogReadResult(NamedTuple):
     diverging_epoch: EpochEndOffset | None = None
 
 
-class Partition:
+class Partition(PartitionEnd):
     """A replica of a partition, which leads or follows as the metadata says."""
 
     __slots__ = (
-        "_flush_before_ack_offset",
         "_reported_damage",
-        "config",
         "error_code",
         "follower",
-        "high_watermark",
-        "host",
-        "index",
-        "is_leader",
-        "is_under_min_isr",
-        "leader_epoch",
-        "leader_state",
-        "log",
         "node_id",
-        "purgatory",
         "state",
-        "topic",
         "topic_id",
     )
 
@@ -108,7 +97,7 @@ class Partition:
         self.is_leader = False
         self.is_under_min_isr = False
         self.leader_epoch = NO_EPOCH
-        self.leader_state: LeaderState | None = None
+        self.leader_state = None
         """None while this replica follows, and while it is the only one."""
         self.follower = FollowerReplica(self)
         self.error_code: ErrorCode | None = None
@@ -118,7 +107,7 @@ class Partition:
         self.host = host
         self.purgatory = purgatory
         # Appends up to here are acknowledged once they are on disk.
-        self._flush_before_ack_offset = 0
+        self.flush_before_ack_offset = 0
         self._reported_damage = ""
 
     def __repr__(self) -> str:
@@ -201,16 +190,10 @@ class Partition:
         except LogDirFailure as failure:
             self.host.handle_log_dir_failure(self.directory, failure)
             raise
-        leader_state = self.leader_state
-        if leader_state is None:
-            # The only replica commits by appending. This is here, and not in a role object, since
-            # it saves a call for every append of an unreplicated topic.
-            self.high_watermark = log.log_end_offset
-            self.purgatory.notify(self, batch.size_bytes)
-        elif not appended.duplicate:
-            leader_state.on_append(appended.first_offset, batch.size_bytes, now_ms)
+        if not appended.duplicate:
+            self.on_appended(appended.first_offset, batch.size_bytes, now_ms)
         if self.config.flushes_by_count and log.flusher.is_due(now_ms):
-            self._flush_before_ack_offset = log.log_end_offset
+            self.flush_before_ack_offset = log.log_end_offset
             self.host.request_flush(self)
         return appended
 
@@ -252,7 +235,7 @@ class Partition:
         if acks == ACKS_ALL and self.high_watermark < next_offset:
             return False
         return (
-            self.log.recovery_point >= self._flush_before_ack_offset
+            self.log.recovery_point >= self.flush_before_ack_offset
             or next_offset <= self.log.recovery_point
         )
 
@@ -474,7 +457,7 @@ class Partition:
 
     def _make_follower(self) -> None:
         self.leader_state = None
-        self._flush_before_ack_offset = 0
+        self.flush_before_ack_offset = 0
 
     def apply_config(self, config: TopicConfig, now_ms: int) -> None:
         """Uses new settings of the topic from now on."""

@@ -7,15 +7,14 @@ transactions, and so the last stable offset.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from barnabas.log._append import NO_TRANSACTION, ProducerEntries, ProducerStateEntry
+from barnabas.log.producers.batch_metadata import BatchMetadata
 from barnabas.log.producers.verification import MAX_PENDING_VERIFICATIONS, VerificationGuard
 from barnabas.log.segments.index import AbortedTransaction
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.records.batch import (
-    MAX_SEQUENCE,
-    NO_PRODUCER_EPOCH,
-    NO_SEQUENCE,
     TRANSACTIONAL_BIT,
     BatchHeader,
     Readable,
@@ -27,8 +26,6 @@ from barnabas.wire.records.validate import ValidBatch
 AppendedBatch: TypeAlias = BatchHeader | ValidBatch
 """What the state takes of a batch; of one that another leader wrote there is only the header."""
 
-NO_TRANSACTION = -1
-
 EPOCH_BUMP_TRANSACTION_VERSION = 2
 """The transaction version from which on the end of a transaction bumps the epoch (KIP-890), so that
 each transaction has an epoch of its own."""
@@ -36,92 +33,16 @@ each transaction has an epoch of its own."""
 _BATCHES_PER_PRODUCER = 5
 
 
-class BatchMetadata(NamedTuple):
-    """The sequences and offsets of a batch, by which a retry is recognised."""
-
-    first_sequence: int
-    last_sequence: int
-    first_offset: int
-    last_offset: int
-    timestamp: int
-
-
-class ProducerStateEntry:
-    """One producer's state. `batches` are all of the current epoch, oldest first."""
-
-    __slots__ = (
-        "batches",
-        "coordinator_epoch",
-        "epoch",
-        "last_timestamp",
-        "next_sequence",
-        "producer_id",
-        "transaction_first_offset",
-    )
-
-    def __init__(
-        self,
-        producer_id: int,
-        epoch: int = NO_PRODUCER_EPOCH,
-        coordinator_epoch: int = -1,
-        last_timestamp: int = -1,
-        transaction_start: int = NO_TRANSACTION,
-    ) -> None:
-        self.producer_id = producer_id
-        self.epoch = epoch
-        self.coordinator_epoch = coordinator_epoch
-        self.last_timestamp = last_timestamp
-        self.transaction_first_offset = transaction_start
-        self.next_sequence = 0
-        self.batches: list[BatchMetadata] = []
-
-    @property
-    def last_sequence(self) -> int:
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
-
-    @property
-    def last_offset(self) -> int:
-        return self.batches[-1].last_offset if self.batches else -1
-
-    def find_duplicate(self, header: AppendedBatch) -> BatchMetadata | None:
-        """Returns the batch that this one is a retry of."""
-        if header.producer_epoch == self.epoch:
-            first, last = header.base_sequence, header.last_sequence
-            for batch in self.batches:
-                if batch.first_sequence == first and batch.last_sequence == last:
-                    return batch
-        return None
-
-    def has_open_transaction(self, epoch: int) -> bool:
-        """Returns whether a transaction of this epoch is open."""
-        return self.transaction_first_offset >= 0 and self.epoch == epoch
-
-    def update_epoch(self, epoch: int) -> None:
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.next_sequence = 0
-            self.batches = []
-
-    def add_batch(self, batch: BatchMetadata) -> None:
-        """Adds the newest batch of this epoch."""
-        batches = self.batches
-        if len(batches) == _BATCHES_PER_PRODUCER:
-            del batches[0]
-        batches.append(batch)
-        self.next_sequence = (batch.last_sequence + 1) & MAX_SEQUENCE
-
-
-class ProducerStateManager:
+class ProducerStateManager(ProducerEntries):
     """The producers of one log, by id."""
 
-    __slots__ = ("_completed", "_name", "_open", "_pending", "entries")
+    __slots__ = ("_completed", "_name", "_open")
 
     def __init__(self, name: str, entries: Iterable[ProducerStateEntry] = ()) -> None:
+        super().__init__()
         self._name = name
-        self.entries: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset, ascending by offset
         self._completed: list[tuple[int, int]] = []  # first and last offset, by last offset
-        self._pending: dict[int, VerificationGuard] = {}  # by producer id
         self.reset(entries)
 
     def reset(self, entries: Iterable[ProducerStateEntry]) -> None:
@@ -153,7 +74,7 @@ class ProducerStateManager:
             and header.producer_epoch == producer.epoch
             and (producer.transaction_first_offset >= 0)
             is (header.attributes & TRANSACTIONAL_BIT != 0)
-            and not self._pending
+            and not self.pending_verifications
         ):
             return None  # the usual case
         if from_client:
@@ -228,7 +149,7 @@ class ProducerStateManager:
                 return None
             if epoch < producer.epoch:
                 raise self._fenced(producer, epoch)
-        pending = self._pending
+        pending = self.pending_verifications
         verification = pending.get(producer_id)
         if verification is not None:
             verification.cover(epoch, sequence)
@@ -245,7 +166,7 @@ class ProducerStateManager:
         """Raises KafkaError unless the transaction is open or `verification` allows to open it."""
         if self.has_open_transaction(producer_id, epoch):
             return
-        if verification is None or verification is not self._pending.get(producer_id):
+        if verification is None or verification is not self.pending_verifications.get(producer_id):
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"{self._name}: the transaction of producer {producer_id} that the batch "
@@ -257,8 +178,8 @@ class ProducerStateManager:
     ) -> None:
         """Adds a batch that was appended."""
         producer_id = header.producer_id
-        if self._pending:
-            self._pending.pop(producer_id, None)
+        if self.pending_verifications:
+            self.pending_verifications.pop(producer_id, None)
         producer = self.entries.get(producer_id)
         if producer is None:
             producer = self.entries[producer_id] = ProducerStateEntry(producer_id)
@@ -317,14 +238,14 @@ class ProducerStateManager:
         if producer.transaction_first_offset >= offset:
             producer.transaction_first_offset = NO_TRANSACTION
             del self._open[producer.producer_id]
-        self._pending.pop(producer.producer_id, None)
+        self.pending_verifications.pop(producer.producer_id, None)
 
     def complete_transaction(
         self, header: AppendedBatch, marker: EndTransactionMarker, offset: int
     ) -> AbortedTransaction | None:
         """Ends a transaction by its marker at `offset`; returns it if it was aborted."""
         producer_id = header.producer_id
-        self._pending.pop(producer_id, None)
+        self.pending_verifications.pop(producer_id, None)
         producer = self.entries.get(producer_id)
         if producer is None:
             producer = self.entries[producer_id] = ProducerStateEntry(producer_id)
@@ -371,9 +292,9 @@ class ProducerStateManager:
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
         """Removes producers that were silent for too long and have no open transaction."""
-        for producer_id, verification in tuple(self._pending.items()):
+        for producer_id, verification in tuple(self.pending_verifications.items()):
             if now_ms - verification.since_ms > expiration_ms:
-                del self._pending[producer_id]
+                del self.pending_verifications[producer_id]
         silent = [
             producer_id
             for producer_id, producer in self.entries.items()
@@ -396,7 +317,7 @@ class ProducerStateManager:
         verification.
         """
         sequence = header.base_sequence
-        verification = self._pending.get(header.producer_id)
+        verification = self.pending_verifications.get(header.producer_id)
         if producer is None:
             in_order = True
         elif header.producer_epoch == producer.epoch:

@@ -22,11 +22,9 @@ import struct
 from collections.abc import Iterable
 from contextlib import suppress
 
-from barnabas.log.producers.producer_state import (
-    BatchMetadata,
-    ProducerStateEntry,
-    ProducerStateManager,
-)
+from barnabas.log._append import ProducerStateEntry
+from barnabas.log.producers.batch_metadata import BatchMetadata
+from barnabas.log.producers.producer_state import ProducerStateManager
 from barnabas.log.segments.log_files import SNAPSHOT, segment_path
 from barnabas.wire.records.batch import MAX_SEQUENCE, NO_SEQUENCE
 from barnabas.wire.records.checksum import crc32c

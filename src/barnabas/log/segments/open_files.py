@@ -11,7 +11,7 @@ import resource
 from collections import OrderedDict
 from typing import Protocol, TypeAlias
 
-from barnabas.wire.records.batch import Readable
+from barnabas.log._append import OpenFile as OpenFile
 
 
 class OpenFiles:
@@ -68,23 +68,6 @@ class OpenFiles:
                 self._handles[handle] = owner
             else:
                 owner.handle = None
-
-
-class OpenFile:
-    """A descriptor that is closed with the last reference to this object."""
-
-    __slots__ = ("fd", "used")
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.used = False
-
-    def write(self, piece: Readable, position: int) -> int:
-        """Returns how many bytes were written: nearly always all."""
-        return os.pwrite(self.fd, piece, position)
-
-    def __del__(self) -> None:
-        os.close(self.fd)
 
 
 class OpenMap:

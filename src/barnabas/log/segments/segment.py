@@ -1,12 +1,13 @@
 """One segment: a log file, its two sparse indexes and its transaction index."""
 
-import errno
 import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 
-from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch, TornWrite
+from barnabas.log._append import UNKNOWN_TIMESTAMP, SegmentEnd
+from barnabas.log.config import LogConfig
+from barnabas.log.errors import CorruptLog, DamagedBatch, IndexMismatch
 from barnabas.log.segments import _search, file_records
 from barnabas.log.segments._batch_walk import BatchWalk
 from barnabas.log.segments.index import OffsetIndex, TimeIndex, TransactionIndex
@@ -16,20 +17,20 @@ from barnabas.log.segments.log_files import (
     SEGMENT_SUFFIXES,
     segment_path,
 )
-from barnabas.log.segments.open_files import Handle, OpenFile, OpenFiles
+from barnabas.log.segments.open_files import OpenFile, OpenFiles
 from barnabas.log.segments.page_cache import ColdRead, PositionalRead, load_file
-from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader, Readable
+from barnabas.wire.records.batch import NO_TIMESTAMP, BatchHeader
 
 SHORT_BYTES = 64 << 10
 """A segment of at most so many bytes is read faster than its indexes are written."""
 
 _RECENT_POSITIONS = 16
-_UNKNOWN = -2
+_UNKNOWN = UNKNOWN_TIMESTAMP
 
 _logger = logging.getLogger(__name__)
 
 
-class LogSegment:
+class LogSegment(SegmentEnd):
     """The batches from `base_offset` up to the base offset of the next segment.
 
     `size_bytes` is the size of all whole batches; a preallocated file is longer. `next_offset` is
@@ -43,19 +44,10 @@ class LogSegment:
         "_folder",
         "_indexes",
         "_transactions",
-        "base_offset",
         "created_ms",
-        "first_timestamp",
-        "handle",
-        "index_interval_bytes",
         "is_on_disk",
-        "max_timestamp",
-        "next_offset",
-        "offset_of_max_timestamp",
         "preallocated",
         "recent_positions",
-        "size_bytes",
-        "unindexed_bytes",
     )
 
     def __init__(
@@ -66,19 +58,11 @@ class LogSegment:
         index_interval_bytes: int,
         size_bytes: int = 0,
     ) -> None:
-        self.base_offset = base_offset
-        self.next_offset = base_offset
-        self.size_bytes = size_bytes
-        self.index_interval_bytes = index_interval_bytes
-        self.unindexed_bytes = 0
+        super().__init__(base_offset, index_interval_bytes, size_bytes)
         self.created_ms = _UNKNOWN
-        self.first_timestamp = _UNKNOWN
-        self.max_timestamp = _UNKNOWN
-        self.offset_of_max_timestamp = base_offset
         self.is_on_disk = True
         self.preallocated = False
         self.recent_positions: dict[int, int] | None = None
-        self.handle: Handle | None = None
         self._folder = folder
         self._files = files
         self._cached_generation = -1  # in which the indexes were last read or created
@@ -139,45 +123,24 @@ class LogSegment:
 
     # Writing
 
-    def append(self, batch: Readable, size_bytes: int) -> None:
-        """Writes bytes after the last batch, all or none; `on_batch_written` counts them."""
-        file = self.file()
-        try:
-            written = file.write(batch, self.size_bytes)
-            if written != size_bytes:
-                self._write_rest(file, batch, written)
-        except OSError as error:
-            self._undo_write(file.fd, error)
-            raise
+    def add_index_entries(self, last_offset: int) -> None:
+        """Adds an entry to both indexes, for the batch at the end that has `last_offset`."""
+        offsets, times = self._indexes or self._load_indexes()
+        offsets.append(last_offset, self.size_bytes)
+        times.append(self.max_timestamp, self.offset_of_max_timestamp)
 
-    def _write_rest(self, file: OpenFile, batch: Readable, written: int) -> None:
-        with memoryview(batch) as view:
-            while written < len(view):
-                count = file.write(view[written:], self.size_bytes + written)
-                if count == 0:
-                    raise OSError(errno.ENOSPC, "the disk accepts no more bytes")
-                written += count
-
-    def _undo_write(self, fd: int, cause: OSError) -> None:
-        try:
-            os.ftruncate(fd, self.size_bytes)
-        except OSError as error:
-            raise TornWrite(cause.errno, f"{cause.strerror}, and then {error}") from cause
-
-    def on_batch_written(self, size_bytes: int, last_offset: int, max_timestamp: int) -> None:
-        """Counts a batch that was written after the last one."""
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp = max_timestamp
-            self.offset_of_max_timestamp = last_offset
-        position = self.size_bytes
-        if self.unindexed_bytes > self.index_interval_bytes:
-            offsets, times = self._indexes or self._load_indexes()
-            offsets.append(last_offset, position)
-            times.append(self.max_timestamp, self.offset_of_max_timestamp)
-            self.unindexed_bytes = 0
-        self.unindexed_bytes += size_bytes
-        self.size_bytes = position + size_bytes
-        self.next_offset = last_offset + 1
+    def limits(self, config: LogConfig) -> tuple[int, int, int]:
+        """Returns the bytes and the age with which the segment is full, and for how many entries
+        the indexes have space. With a jitter, the age is not known here."""
+        offsets, times = self._indexes or self._load_indexes()
+        free_entries = min(
+            config.max_offset_entries - offsets.count, config.max_time_entries - times.count
+        )
+        return (
+            config.segment_bytes,
+            -1 if config.segment_jitter_ms else config.roll_ms,
+            free_entries,
+        )
 
     def on_batches_scanned(self, walk: BatchWalk) -> None:
         """Counts the batches in the file that a step of a scan has found valid."""
@@ -433,6 +396,7 @@ class LogSegment:
         self.clear_indexes()
 
     def clear_indexes(self) -> None:
+        self.forget_limits()
         for index in self._indexes or ():
             index.clear()
 
@@ -457,6 +421,7 @@ class LogSegment:
         return self._indexes
 
     def _try_load_indexes(self) -> bool:
+        self.forget_limits()
         offsets, times = self._indexes = self._new_indexes()
         return offsets.load() & times.load()  # & and not `and`: both are loaded
 

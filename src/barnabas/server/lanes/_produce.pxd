@@ -1,12 +1,14 @@
 # The fields of `_produce.py`.
 
+from barnabas.log._append cimport LogEnd
+from barnabas.replication._append cimport PartitionEnd
 from barnabas.server.lanes._lane cimport Lane, LaneRequest
 from barnabas.wire._cursor cimport Cursor, Sink
 from barnabas.wire.records._validation cimport BatchChecker, ValidBatch
 
 
 cdef class PlannedAppend:
-    cdef object partition
+    cdef PartitionEnd partition
     cdef ValidBatch batch
     cdef Py_ssize_t at  # where the batch begins in the frame
     cdef Py_ssize_t size_bytes
@@ -45,12 +47,19 @@ cdef class ProduceLane(Lane):
 
     cdef bint look(self, LaneRequest request) except -1
     cdef bint look_at_topic(self, LaneRequest request) except -1
-    cdef bint look_at_partition(self, LaneRequest request, object partition, Py_ssize_t size) except -1
+    cdef bint look_at_partition(self, LaneRequest request, PartitionEnd partition, Py_ssize_t size) except -1
     cdef Py_ssize_t write_placeholder(self, Sink sink) except -1
-    cdef bint is_open_transaction(self, object partition, ValidBatch batch) except -1
+    cdef bint is_open_transaction(self, PartitionEnd partition, ValidBatch batch) except -1
     cdef bint may_write(self, LaneRequest request, str topic) except -1
     cdef bint may_write_transactions(self, LaneRequest request) except -1
     cdef PlannedAppend plan(self)
     cdef int act(self, LaneRequest request) except -1
-    cdef respond(self, Sink sink, PlannedAppend append, object appended)
+    cdef respond(
+        self,
+        Sink sink,
+        PlannedAppend append,
+        long long first_offset,
+        long long next_offset,
+        long long append_time_ms,
+    )
     cdef forget(self)

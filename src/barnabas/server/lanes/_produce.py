@@ -12,6 +12,8 @@ whose max timestamp must be corrected.
 from __future__ import annotations
 
 from barnabas.coordinator.records import INTERNAL_TOPICS
+from barnabas.log._append import NOT_PLAIN, LogEnd
+from barnabas.replication._append import PartitionEnd
 from barnabas.security.authorizer.model import (
     AclOperation,
     topic_resource,
@@ -55,6 +57,7 @@ _WITH_TOPIC_IDS = cython.declare(cython.longlong, 13)
 _PRODUCE = ApiKey.PRODUCE.value
 
 _DECLINED = cython.declare(cython.longlong, DECLINED)
+_NOT_PLAIN = cython.declare(cython.longlong, NOT_PLAIN)
 _NO_ACKS = cython.declare(cython.longlong, 0)
 _ACKS_ALL = cython.declare(cython.longlong, -1)
 _CODEC_BITS = cython.declare(cython.longlong, CODEC_BITS)
@@ -334,20 +337,33 @@ class ProduceLane(Lane):
         acks: object = self.acks
         for number in range(self.count):
             append: PlannedAppend = self.appends[number]
-            partition: object = append.partition
+            partition: PartitionEnd = append.partition
             records: object = request.cursor.view[append.at : append.at + append.size_bytes]
             append.batch.buffer = records
+            first_offset: Long = _NOT_PLAIN
+            next_offset: Long
+            append_time_ms: Long = -1
+            is_committed: cython.bint
             try:
-                appended = partition.append_validated(append.batch, acks, self.now_ms)
+                if cython.compiled:
+                    first_offset = partition.append_plain(append.batch, self.acks, self.now_ms)
+                if first_offset != _NOT_PLAIN:
+                    next_offset = first_offset + append.batch.last_offset_delta + 1
+                    is_committed = partition.is_plain_append_committed(next_offset, self.acks)
+                else:
+                    appended = partition.append_validated(append.batch, acks, self.now_ms)
+                    first_offset = appended[0]
+                    next_offset = appended[1] + 1
+                    append_time_ms = appended[3]
+                    is_committed = partition.is_committed(next_offset, acks)
             except Exception as failure:
                 context = self.context_of(request)
                 response = failed_response(partition.index, records, partition, failure, context)
                 failed = {} if failed is None else failed
                 failed[number] = response, failure
                 continue
-            self.respond(request.sink, append, appended)
-            next_offset: object = appended[1] + 1
-            if self.acks != _NO_ACKS and not partition.is_committed(next_offset, acks):
+            self.respond(request.sink, append, first_offset, next_offset, append_time_ms)
+            if self.acks != _NO_ACKS and not is_committed:
                 if uncommitted is None:
                     uncommitted = UncommittedAppends(acks)
                 uncommitted.add(partition, next_offset, number)
@@ -365,16 +381,15 @@ class ProduceLane(Lane):
             return NO_RESPONSE
         return outcome.finish(request, self.metrics, self.timeout_ms)
 
-    def respond(self, sink, append, appended):
+    def respond(self, sink, append, first_offset, next_offset, append_time_ms):
         """Patches the offsets of an append into the response, and counts it."""
-        first_offset: Long = appended[0]
-        next_offset: Long = appended[1] + 1
         at: Size = append.offset_at
-        partition: object = append.partition
+        partition: PartitionEnd = append.partition
+        log: LogEnd = partition.log
         sink.patch_int64(at, first_offset)
-        sink.patch_int64(at + 8, appended[3])
+        sink.patch_int64(at + 8, append_time_ms)
         if self.version >= _WITH_START_OFFSET:
-            sink.patch_int64(at + 16, partition.log.log_start_offset)
+            sink.patch_int64(at + 16, log.log_start_offset)
         self.counts.add(partition.topic, append.size_bytes, next_offset - first_offset)
 
     def context_of(self, request):
