@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable
 from typing import TypeAlias
 
+from barnabas.wire.records import _lz4_frame
 from barnabas.wire.records.compression import (
     GZIP_WINDOW_BITS,
     LZ4_MAGIC,
@@ -33,14 +34,6 @@ MAX_KEPT_BYTES = 4 << 20
 
 _FIRST_BYTES = 64 * 1024
 _SMALL_GZIP_BYTES = 8 * 1024
-
-_LZ4_FLAGS_AT = 4
-_LZ4_INDEPENDENT_BIT = 0x20
-_LZ4_BLOCK_CHECKSUM_BIT = 0x10
-_LZ4_CONTENT_SIZE_BIT = 0x08
-_LZ4_CONTENT_CHECKSUM_BIT = 0x04
-_LZ4_SHORTEST_HEADER = 7
-_LZ4_BLOCK_SIZE_MASK = 0x7FFFFFFF  # the first bit says that the block is not compressed
 
 
 class Decompressor:
@@ -119,25 +112,13 @@ def decompress_for_validation(codec: Codec, compressed: Buffer, max_bytes: int) 
     It is valid as long as that of `decompress_temporarily`, and raises CompressionError also for
     an LZ4 frame that Java cannot read.
     """
-    if codec is Codec.LZ4 and compressed[: len(LZ4_MAGIC)] == LZ4_MAGIC:
-        compressed = _readable_lz4_frame(memoryview(compressed))
+    if codec == Codec.LZ4 and compressed[: len(LZ4_MAGIC)] == LZ4_MAGIC:
+        if _lz4_frame.has_linked_blocks(compressed):
+            raise CompressionError("The LZ4 frame has linked blocks, which Java cannot read.")
+        size_bytes = _lz4_frame.first_frame_bytes(compressed)
+        if size_bytes < len(compressed):
+            compressed = compressed[:size_bytes]  # Java ignores what follows it
     return decompress_temporarily(codec, compressed, max_bytes)
-
-
-def _readable_lz4_frame(compressed: memoryview) -> memoryview:
-    """Returns the first frame: Java ignores what follows it."""
-    flags = compressed[_LZ4_FLAGS_AT] if len(compressed) > _LZ4_FLAGS_AT else _LZ4_INDEPENDENT_BIT
-    if not flags & _LZ4_INDEPENDENT_BIT:
-        raise CompressionError("The LZ4 frame has linked blocks, which Java cannot read.")
-    position = _LZ4_SHORTEST_HEADER + (8 if flags & _LZ4_CONTENT_SIZE_BIT else 0)
-    checksum_bytes = 4 if flags & _LZ4_BLOCK_CHECKSUM_BIT else 0
-    while position + 4 <= len(compressed):
-        size = int.from_bytes(compressed[position : position + 4], "little")
-        position += 4
-        if size == 0:
-            return compressed[: position + (4 if flags & _LZ4_CONTENT_CHECKSUM_BIT else 0)]
-        position += (size & _LZ4_BLOCK_SIZE_MASK) + checksum_bytes
-    return compressed  # it is truncated
 
 
 def borrow_decompressor() -> Decompressor:
@@ -160,6 +141,9 @@ _Size: TypeAlias = int | None
 
 
 def _unlz4_into(compressed: Buffer, room: memoryview) -> _Size:
+    size = _lz4_frame.decompress_plain_into(compressed, room)
+    if size is not None:
+        return size
     import cramjam
 
     try:
