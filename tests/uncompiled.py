@@ -1,6 +1,8 @@
 """Compiled modules loaded as plain Python, as without a compiler."""
 
 import importlib.util
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
@@ -67,3 +69,15 @@ def compiled_and_plain(*modules: ModuleType) -> Callable[..., Iterator[str]]:
 
 def _is_compiled(module: ModuleType) -> bool:
     return not str(module.__file__).endswith(".py")
+
+
+def run_as_plain_python(*arguments: str) -> None:
+    """Runs tests in a process that has no compiled modules, and asserts that they pass."""
+    ran = subprocess.run(
+        [*(sys.executable, "-m", "pytest", "-q", "-n0", "-p", "tests.plain_modules"), *arguments],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTEST_XDIST_WORKER": ""},
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -22,7 +22,7 @@ if cython.compiled:
     Long = cython.typedef(cython.longlong)
 
 _NOT_PLAIN = cython.declare(cython.longlong, NOT_PLAIN)
-_ACKS_ALL = cython.declare(cython.int, -1)
+_ACKS_ALL = cython.declare(cython.longlong, -1)
 
 
 @cython.cclass

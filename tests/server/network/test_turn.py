@@ -2,9 +2,7 @@
 
 import asyncio
 import importlib
-import os
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.server import harness
 from tests.server.harness import LIST, PRODUCE, Server, a_list, a_produce, frame, on_a_loop, turns
-from tests.uncompiled import PlainModuleFinder
+from tests.uncompiled import PlainModuleFinder, run_as_plain_python
 
 from barnabas.server.network import _connection
 from barnabas.server.request_context import RequestContext
@@ -243,18 +241,10 @@ def test_the_compiled_turn_does_what_plain_python_does(
 
 def test_the_network_serves_as_plain_python() -> None:
     """All tests of this folder and of lanes pass without compiled modules."""
-    ran = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-n0", "-p", "tests.plain_modules"),
-            *("tests/server/network", "tests/server/lanes"),
-            *("--deselect", "tests/server/network/test_turn.py"),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTEST_XDIST_WORKER": ""},
+    run_as_plain_python(
+        *("tests/server/network", "tests/server/lanes"),
+        *("--deselect", "tests/server/network/test_turn.py"),
     )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 @on_a_loop
