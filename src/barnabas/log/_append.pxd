@@ -65,4 +65,4 @@ cdef class LogEnd:
     cdef public long long log_end_offset
     cdef public long long recovery_point
 
-    cdef long long append_plain(self, ValidBatch batch, int leader_epoch, object now_ms) except? -2
+    cpdef long long append_plain(self, ValidBatch batch, int leader_epoch, object now_ms) except? -2

@@ -28,6 +28,7 @@ def recorded_logs(events: ClusterEvents) -> Iterator[None]:
     hooks = _LogHooks(events)
     with ExitStack() as patches:
         for owner, name, hook in (
+            (Log, "append_plain", hooks.append_plain),
             (Log, "append_as_leader", hooks.append_as_leader),
             (Log, "append_as_follower", hooks.append_as_follower),
             (Log, "truncate_to", hooks.truncate_to),
@@ -52,25 +53,45 @@ class _LogHooks:
 
     def __init__(self, events: ClusterEvents) -> None:
         self._events = events
+        self._recorded = 0  # appends
+        self._append_plain: Any = Log.append_plain
         self._append_as_leader: Any = Log.append_as_leader
         self._append_as_follower: Any = Log.append_as_follower
         self._truncate_to: Any = Log.truncate_to
         self._truncate_fully: Any = Log.truncate_fully_and_start_at
         self._put_in_place: Any = LogMaintenance.put_in_place
 
+    def append_plain(self, log: Log, batch: Any, epoch: int, now_ms: int) -> int:
+        """The lane calls it, and so does `append_as_leader`."""
+        first_offset: int
+        with self._interruptions(log, batch, epoch):
+            first_offset = self._append_plain(log, batch, epoch, now_ms)
+        if first_offset >= 0:
+            self._on_append(log, batch, epoch)
+        return first_offset
+
     def append_as_leader(self, log: Log, batch: Any, epoch: int, *args: Any, **kwargs: Any) -> Any:
-        end_offset = log.log_end_offset
-        try:
+        recorded = self._recorded
+        with self._interruptions(log, batch, epoch):
             appended = self._append_as_leader(log, batch, epoch, *args, **kwargs)
-        except Killed:
-            if read_header(batch.buffer).base_offset == end_offset:
-                self._on_append(log, batch, epoch, is_interrupted=True)
-            raise
-        if not appended.duplicate:
+        if not appended.duplicate and self._recorded == recorded:
             self._on_append(log, batch, epoch)
         return appended
 
+    @contextmanager
+    def _interruptions(self, log: Log, batch: Any, epoch: int) -> Iterator[None]:
+        """The process may be killed after the batch got its offset."""
+        recorded, end_offset = self._recorded, log.log_end_offset
+        try:
+            yield
+        except Killed:
+            is_new = self._recorded == recorded
+            if is_new and read_header(batch.buffer).base_offset == end_offset:
+                self._on_append(log, batch, epoch, is_interrupted=True)
+            raise
+
     def _on_append(self, log: Log, batch: Any, epoch: int, *, is_interrupted: bool = False) -> None:
+        self._recorded += 1
         header = read_header(batch.buffer)
         self._events.record(
             Appended(
