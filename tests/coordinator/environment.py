@@ -37,6 +37,12 @@ class SimulatedClock:
         self._deadlines.add(alarm)
         return alarm
 
+    def restart(self, alarm: TimerTask, delay_ms: int) -> TimerTask:
+        if self._deadlines.postpone(alarm, self.now_ms + max(delay_ms, 0)):
+            return alarm
+        self.cancel(alarm)
+        return self.call_after(delay_ms, alarm.callback)
+
     def cancel(self, alarm: TimerTask) -> None:
         self._deadlines.remove(alarm)
         alarm.is_pending = False
@@ -49,7 +55,7 @@ class SimulatedClock:
             for alarm in self._deadlines.pop_due(due_ms):
                 if alarm.is_pending:
                     alarm.is_pending = False
-                    alarm._callback()
+                    alarm.callback()
         self.now_ms = until_ms
 
 
@@ -94,6 +100,13 @@ class MemoryLog:
                 timestamp=self._clock.now_ms,
             )
         )
+
+    @property
+    def commits_at_once(self) -> bool:
+        return self.is_committing and self.is_committed(self.end_offset)
+
+    def is_committed(self, next_offset: int) -> bool:
+        return next_offset <= self.high_watermark
 
     def when_committed(self, next_offset: int, timeout_ms: int, committed: OnCommitted) -> None:
         if next_offset <= self.high_watermark:

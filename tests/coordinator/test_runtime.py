@@ -18,6 +18,7 @@ from barnabas.coordinator.ports import TransactionMarker
 from barnabas.coordinator.records import CoordinatorRecord, RecordTypes
 from barnabas.coordinator.runtime import MAX_LOAD_WAIT_MS, java_hash
 from barnabas.coordinator.shard import CoordinatorShard
+from barnabas.coordinator.timers import RETRY_MS
 from barnabas.metadata.delta import MetadataDelta
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -428,6 +429,33 @@ def test_a_restarted_timer_is_postponed_and_a_cancelled_one_never_expires(
     assert shard.state.numbers == {}
     environment.advance(40)
     assert shard.state.numbers == {"a": 2}
+
+
+def test_restarting_postpones_a_timer_and_starts_none(environment: CoordinatorEnvironment) -> None:
+    shard = environment.shard
+    assert not shard.timers.restart("a", 100)
+    shard.timers.start(StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None)))
+    environment.advance(60)
+    assert shard.timers.restart("a", 70)
+    environment.advance(69)
+    assert shard.state.numbers == {}
+    environment.advance(1)
+    assert shard.state.numbers == {"a": 1}
+    assert not shard.timers.restart("a", 100)
+
+
+def test_restarting_leaves_a_timer_that_retries_its_write(
+    environment: CoordinatorEnvironment,
+) -> None:
+    environment.log.append_error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, "Not now.")
+    timers = environment.shard.timers
+    timers.start(StartTimer("a", 100, lambda *_: CoordinatorDecision([put("a", 1)], None)))
+    environment.advance(100)
+    assert "a" in timers
+    assert not timers.restart("a", 100_000)
+    environment.log.append_error = None
+    environment.advance(RETRY_MS)
+    assert environment.shard.state.numbers == {"a": 1}
 
 
 def test_a_timers_decision_is_retried_until_it_is_written(

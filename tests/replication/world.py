@@ -422,6 +422,10 @@ class ManualTimer:
         self.alarms.append(alarm)
         return alarm
 
+    def restart(self, alarm: tuple[int, Callable[[], object]], delay_ms: int) -> Hashable:
+        self.cancel(alarm)
+        return self.call_after(delay_ms, alarm[1])
+
     def cancel(self, alarm: tuple[int, Callable[[], object]]) -> None:
         if alarm in self.alarms:
             self.alarms.remove(alarm)

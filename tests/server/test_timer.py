@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -38,6 +39,20 @@ class DeadlinesMachine(RuleBasedStateMachine):
             self.expected.remove(alarm)
             self.gone.append(alarm)
 
+    @rule(data=st.data(), delay_ms=st.integers(0, 50))
+    def postpone(self, data: st.DataObject, delay_ms: int) -> None:
+        if self.expected:
+            alarm = data.draw(st.sampled_from(self.expected))
+            if self.deadlines.postpone(alarm, self.now_ms + delay_ms):
+                assert alarm.deadline_ms == self.now_ms + delay_ms
+            else:
+                assert self.now_ms + delay_ms < alarm.deadline_ms
+
+    @rule(data=st.data())
+    def postpone_what_is_gone(self, data: st.DataObject) -> None:
+        if self.gone:
+            assert not self.deadlines.postpone(data.draw(st.sampled_from(self.gone)), 1 << 40)
+
     @rule(data=st.data())
     def remove_what_is_gone(self, data: st.DataObject) -> None:
         if self.gone:
@@ -57,7 +72,11 @@ class DeadlinesMachine(RuleBasedStateMachine):
     def agrees(self) -> None:
         assert len(self.deadlines) == len(self.expected)
         earliest = min((a.deadline_ms for a in self.expected), default=None)
-        assert self.deadlines.next_deadline_ms() == earliest
+        next_ms = self.deadlines.next_deadline_ms()
+        if earliest is None or next_ms is None:
+            assert next_ms is earliest
+        else:
+            assert next_ms <= earliest  # that of a task that was postponed may come first
 
 
 TestDeadlines = DeadlinesMachine.TestCase
@@ -152,6 +171,43 @@ def test_a_cancelled_task_does_not_run() -> None:
     loop.advance_to(100.02)
     assert rung == ["second"]
     assert len(timer) == 0
+
+
+@pytest.mark.parametrize("delay_ms", [1, 10, 30])
+def test_a_restarted_task_runs_once_after_its_new_delay(delay_ms: int) -> None:
+    timer, loop = a_timer()
+    rung: list[float] = []
+    task = timer.call_after(10, lambda: rung.append(loop.now))
+    loop.advance_to(100.005)
+    timer.restart(task, delay_ms)
+    for tick in range(6, 60):
+        loop.advance_to(100 + tick / 1000)
+    assert rung == [100 + (5 + delay_ms) / 1000]
+    assert len(timer) == 0
+
+
+def test_a_task_that_is_restarted_often_leaves_the_queue_as_it_is() -> None:
+    timer, loop = a_timer()
+    task = timer.call_after(10, silent)
+    before = [*timer._queue._ticks]
+    for tick in range(9):
+        loop.advance_to(100 + tick / 1000)
+        assert timer.restart(task, 10) is task
+    assert timer._queue._ticks == before
+    assert len(loop.pending) == 1
+    timer.cancel(task)
+    assert len(timer) == 0
+
+
+def test_a_task_can_restart_another_that_is_due_at_the_same_time() -> None:
+    timer, loop = a_timer()
+    rung: list[float] = []
+    timer.call_after(10, lambda: timer.restart(second, 20))
+    second = timer.call_after(10, lambda: rung.append(loop.now))
+    loop.advance_to(100.01)
+    assert rung == []
+    loop.advance_to(100.03)
+    assert rung == [100.03]
 
 
 def test_a_task_can_cancel_another_that_is_due_at_the_same_time() -> None:

@@ -39,6 +39,13 @@ class PartitionLog(Protocol):
         """Appends the end of a transaction and returns the next offset. Raises KafkaError if it
         cannot."""
 
+    @property
+    def commits_at_once(self) -> bool:
+        """Whether everything is committed, and what is appended next is so at once."""
+
+    def is_committed(self, next_offset: int) -> bool:
+        """Returns whether everything before `next_offset` is committed."""
+
     def when_committed(self, next_offset: int, timeout_ms: int, committed: OnCommitted) -> None:
         """Calls `committed` once everything before `next_offset` is: at once, if it is."""
 
@@ -47,6 +54,10 @@ class TimerService(Protocol):
     """Calls back after a delay."""
 
     def call_after(self, delay_ms: int, callback: Callable[[], object]) -> Any: ...
+
+    def restart(self, task: Any, delay_ms: int) -> Any:
+        """Calls the callback of a task that is pending in `delay_ms` instead. Returns the task that
+        replaces it, mostly itself."""
 
     def cancel(self, task: Any) -> None: ...
 

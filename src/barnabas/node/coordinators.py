@@ -180,6 +180,20 @@ class CoordinatorLog:
     def append_marker(self, marker: TransactionMarker) -> int:
         return self._partition.end_transaction(marker, now_ms=self._clock()).last_offset + 1
 
+    @property
+    def commits_at_once(self) -> bool:
+        partition = self._partition
+        return (
+            partition.leader_state is None
+            and partition.is_leader
+            and not partition.is_under_min_isr
+            and not partition.config.flushes_by_count
+            and partition.is_committed(partition.log.log_end_offset, ACKS_ALL)
+        )
+
+    def is_committed(self, next_offset: int) -> bool:
+        return self._partition.is_committed(next_offset, ACKS_ALL)
+
     def when_committed(self, next_offset: int, timeout_ms: int, committed: OnCommitted) -> None:
         if self._partition.is_committed(next_offset, ACKS_ALL):  # always, where it is alone
             committed(None)

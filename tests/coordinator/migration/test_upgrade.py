@@ -138,7 +138,7 @@ def test_pending_syncs_get_rebalance_in_progress_after_the_upgrade(
 def test_the_classic_group_leaves_no_timers(harness: MigrationHarness) -> None:
     (a,) = harness.stable_classic({"t": [0]})
     harness.consumer_heartbeat("new")
-    old_timers = [key for key in harness.groups.timers._tasks if "classic" in str(key)]
+    old_timers = [key for key in harness.groups.timers._running if "classic" in str(key)]
     assert old_timers == []
     assert harness.heartbeat(a, 1) == ErrorCode.REBALANCE_IN_PROGRESS
 
