@@ -80,6 +80,11 @@ class CoordinatorRuntime(Generic[S]):
             )
         return shard
 
+    def active_shard_of(self, key: str) -> CoordinatorShard[S] | None:
+        """Returns the shard if it is led and loaded here. It is not loaded for that."""
+        shard = self._shards.get(self.partition_of(key))
+        return shard if shard is not None and shard.is_active else None
+
     def active_shards(self) -> list[CoordinatorShard[S]]:
         return [shard for shard in self._shards.values() if shard.is_active]
 

@@ -170,6 +170,25 @@ class CoordinatorShard(Generic[S]):
         """Returns what `view` returns, once everything it has seen is committed."""
         return self.write(lambda state: CoordinatorDecision((), view(state)))
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether everything written so far is committed."""
+        return self._log.is_committed(self._end_offset)
+
+    @property
+    def commits_at_once(self) -> bool:
+        """Whether everything is committed as soon as it is written. That is so without replicas."""
+        return self._log.commits_at_once
+
+    def write_at_once(self, records: PackedRecords) -> KafkaError | None:
+        """Appends and replays records, which are committed by that if `commits_at_once` is True.
+        Returns the error if that fails."""
+        try:
+            self._append_packed(records, self._clock())
+        except Exception as error:
+            return to_client_error(error)
+        return None
+
     def when_committed(self, on_committed: Callable[[KafkaError | None], None]) -> None:
         """Calls back once everything written so far is committed, or is not in time."""
         self._log.when_committed(self._end_offset, self._write_timeout_ms, on_committed)

@@ -19,6 +19,7 @@ from barnabas.coordinator.groups.context import (
     GroupRequestContext,
     GroupSettings,
 )
+from barnabas.coordinator.groups.offsets.plain_commit import PlainCommit
 from barnabas.coordinator.groups.state import GROUP_RECORDS, GroupCoordinatorState
 from barnabas.coordinator.pending_response import PendingResponse, all_of
 from barnabas.coordinator.ports import PartitionLog, TimerService, TransactionMarker
@@ -123,6 +124,21 @@ class GroupCoordinator:
     ) -> PendingResponse[LeaveGroupResponse]:
         return self._classic(classic.leave, classic_members.leave, request, client)
 
+    def refresh_classic_session(
+        self, group_id: str, generation: int, member_id: str, instance_id: str | None
+    ) -> bool:
+        """Does what `heartbeat` does for a member of a stable classic group, at once.
+
+        Returns False, and does nothing, if the heartbeat has another response than success, or one
+        that has to wait.
+        """
+        shard = self.runtime.active_shard_of(group_id)
+        return (
+            shard is not None
+            and shard.is_committed
+            and classic.refresh_session(group_id, generation, member_id, instance_id, shard.state)
+        )
+
     # Members of the consumer protocol (KIP-848)
 
     def consumer_heartbeat(
@@ -130,12 +146,59 @@ class GroupCoordinator:
     ) -> PendingResponse[ConsumerGroupHeartbeatResponse]:
         return self._write(consumer.heartbeat, request, client)
 
+    def refresh_consumer_session(
+        self,
+        group_id: str,
+        member_id: str,
+        member_epoch: int,
+        instance_id: str | None,
+        client: GroupClient,
+    ) -> int | None:
+        """Does what `consumer_heartbeat` does for a heartbeat that reports nothing and changes
+        nothing, at once. Returns the heartbeat interval in milliseconds.
+
+        Returns None, and does nothing, if the heartbeat does more than that or has to wait.
+        """
+        shard = self.runtime.active_shard_of(group_id)
+        if shard is None or not shard.is_committed:
+            return None
+        return consumer.refresh_session(
+            group_id, member_id, member_epoch, instance_id, client, shard.state, self._settings
+        )
+
     # Offsets
 
     def commit(
         self, request: OffsetCommitRequest, client: GroupClient
     ) -> PendingResponse[OffsetCommitResponse]:
         return self._write(offsets.commit, request, client)
+
+    def commit_at_once(
+        self,
+        commit: PlainCommit,
+        epoch: int,
+        member_id: str,
+        instance_id: str | None,
+        api_version: int,
+    ) -> ErrorCode | None:
+        """Does what `commit` does, if the offsets are committed as soon as they are written.
+
+        Returns the error code of all partitions. Returns None, and does nothing, if the sender may
+        not commit, or would have to wait.
+        """
+        shard = self.runtime.active_shard_of(commit.group_id)
+        if shard is None or not shard.commits_at_once:
+            return None
+        groups = shard.state
+        if not offsets.may_commit(
+            commit, epoch, member_id, instance_id, api_version, groups, self._settings
+        ):
+            return None
+        error = shard.write_at_once(commit)
+        if error is not None:
+            return error.code
+        offsets.restart_session(commit.group_id, member_id, groups)
+        return ErrorCode.NONE
 
     def txn_commit(
         self, request: TxnOffsetCommitRequest, client: GroupClient

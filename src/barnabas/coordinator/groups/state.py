@@ -70,7 +70,8 @@ class GroupCoordinatorState:
         self.subscriptions = Subscriptions(image.offset)
         self.offsets = OffsetStore()
         self.timers = timers
-        """For classic groups, which change in memory. Other decisions return effects."""
+        """For classic groups, which change in memory, and for sessions that are refreshed. Other
+        decisions return effects."""
 
     def replay(self, record: CoordinatorRecord, producer_id: int) -> None:
         kind = type(record.key)

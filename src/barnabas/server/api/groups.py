@@ -36,6 +36,7 @@ from barnabas.wire.messages.groups import (
 )
 
 if TYPE_CHECKING:
+    from barnabas.server.nodes import BrokerNode
     from barnabas.wire.messages.classic_groups import (
         HeartbeatRequest,
         HeartbeatResponse,
@@ -209,32 +210,44 @@ async def delete(request: DeleteGroupsRequest, context: RequestContext) -> Delet
     return DeleteGroupsResponse(results=results)
 
 
+def is_consumer_protocol_enabled(broker: "BrokerNode") -> bool:
+    """Returns whether the operator has not disabled consumer groups (KIP-848)."""
+    return (
+        "consumer" in broker.resolver.broker("group.coordinator.rebalance.protocols")
+        and broker.image.features.get(GROUP_VERSION, 0) >= 1
+    )
+
+
 def _require_consumer_protocol(context: RequestContext) -> None:
     """Raises KafkaError if the operator has disabled consumer groups; ApiVersions has their APIs
     nevertheless, as in Kafka."""
     broker = context.broker
+    if is_consumer_protocol_enabled(broker):
+        return
     if "consumer" not in broker.resolver.broker("group.coordinator.rebalance.protocols"):
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
             "The consumer protocol is disabled: group.coordinator.rebalance.protocols does not "
             "include it. Use group.protocol=classic.",
         )
-    if broker.image.features.get(GROUP_VERSION, 0) < 1:
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"The consumer protocol is disabled: the feature {GROUP_VERSION} is at level 0. "
-            "Use group.protocol=classic.",
-        )
+    raise KafkaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"The consumer protocol is disabled: the feature {GROUP_VERSION} is at level 0. "
+        "Use group.protocol=classic.",
+    )
 
 
 def client_of(context: RequestContext) -> GroupClient:
     """Returns the client as the coordinator records it."""
-    return _client(context.client_id or "", context.host, context.api_version)
+    return group_client(context.client_id or "", context.host, context.api_version)
 
 
 @lru_cache(maxsize=4096)
-def _client(client_id: str, host: str, api_version: int) -> GroupClient:
-    """Kafka reports a member's host as Java writes an address: after a slash."""
+def group_client(client_id: str, host: str, api_version: int) -> GroupClient:
+    """Returns a client as the coordinator records it.
+
+    Kafka reports a member's host as Java writes an address: after a slash.
+    """
     return GroupClient(client_id, f"/{host}", api_version)
 
 

@@ -20,6 +20,16 @@ from barnabas.coordinator.groups.classic.join import join
 from barnabas.coordinator.groups.classic.leave import leave
 from barnabas.coordinator.groups.classic.replay import on_loaded, on_unloaded, replay
 from barnabas.coordinator.groups.classic.responses import describe
-from barnabas.coordinator.groups.classic.sync import heartbeat, sync
+from barnabas.coordinator.groups.classic.sync import heartbeat, refresh_session, sync
 
-__all__ = ["describe", "heartbeat", "join", "leave", "on_loaded", "on_unloaded", "replay", "sync"]
+__all__ = [
+    "describe",
+    "heartbeat",
+    "join",
+    "leave",
+    "on_loaded",
+    "on_unloaded",
+    "refresh_session",
+    "replay",
+    "sync",
+]

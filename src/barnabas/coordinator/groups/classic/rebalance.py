@@ -127,12 +127,12 @@ def session_timer(group: ClassicGroup, member: ClassicMember) -> StartTimer:
 def member_timer(group: ClassicGroup, member_id: str, timeout_ms: int) -> StartTimer:
     """Returns the timer that removes a member, or a pending member."""
     return StartTimer(
-        _session_key(group, member_id), timeout_ms, partial(_on_session_timeout, group, member_id)
+        session_key(group, member_id), timeout_ms, partial(_on_session_timeout, group, member_id)
     )
 
 
 def cancel_session(group: ClassicGroup, member_id: str, groups: "GroupCoordinatorState") -> None:
-    groups.timers.cancel(_session_key(group, member_id))
+    groups.timers.cancel(session_key(group, member_id))
 
 
 def remove_member(
@@ -293,7 +293,7 @@ def in_memory(records: Sequence[CoordinatorRecord] = ()) -> CoordinatorDecision[
     return CoordinatorDecision(records, PendingResponse.completed(None), is_replayed=False)
 
 
-def _session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
+def session_key(group: ClassicGroup, member_id: str) -> tuple[str, str, str]:
     return ("classic session", group.group_id, member_id)
 
 

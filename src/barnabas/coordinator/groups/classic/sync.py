@@ -153,6 +153,36 @@ def heartbeat(
     )
 
 
+def refresh_session(
+    group_id: str,
+    generation: int,
+    member_id: str,
+    instance_id: str | None,
+    groups: "GroupCoordinatorState",
+) -> bool:
+    """Does what a heartbeat to a stable group does, without a request and its context.
+
+    Returns False, and does nothing, if the group is not stable, or has no such member in this
+    generation: `heartbeat` finds the response.
+    """
+    group = groups.by_id.get(group_id)
+    if (
+        not isinstance(group, ClassicGroup)
+        or group.state is not ClassicState.STABLE
+        or group.generation != generation
+        or not group_id
+    ):
+        return False
+    member = group.members.get(member_id)
+    if member is None:
+        return False
+    if instance_id is not None and group.static_members.get(instance_id) != member_id:
+        return False
+    return groups.timers.restart(
+        rebalance.session_key(group, member.member_id), member.session_timeout_ms
+    )
+
+
 def group_of_member(
     request: HeartbeatRequest | SyncGroupRequest, groups: "GroupCoordinatorState"
 ) -> ClassicGroup:

@@ -7,9 +7,16 @@ in the log (`records`, `replay`), except for the members' timers (`sessions`).
 """
 
 from barnabas.coordinator.groups.consumer.describe import describe
-from barnabas.coordinator.groups.consumer.heartbeat import heartbeat
+from barnabas.coordinator.groups.consumer.heartbeat import heartbeat, refresh_session
 from barnabas.coordinator.groups.consumer.replay import replay
 from barnabas.coordinator.groups.consumer.sessions import on_loaded
 from barnabas.coordinator.groups.consumer.topics import on_metadata_update
 
-__all__ = ["describe", "heartbeat", "on_loaded", "on_metadata_update", "replay"]
+__all__ = [
+    "describe",
+    "heartbeat",
+    "on_loaded",
+    "on_metadata_update",
+    "refresh_session",
+    "replay",
+]

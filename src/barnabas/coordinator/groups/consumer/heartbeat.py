@@ -19,7 +19,10 @@ from barnabas.coordinator.groups.consumer.member import (
     ConsumerMember,
     OwnedPartitions,
 )
-from barnabas.coordinator.groups.consumer.member_update import update_member
+from barnabas.coordinator.groups.consumer.member_update import (
+    has_nothing_to_do,
+    update_member,
+)
 from barnabas.coordinator.groups.consumer.membership import (
     check_epoch,
     check_size,
@@ -28,7 +31,12 @@ from barnabas.coordinator.groups.consumer.membership import (
     joining_member,
 )
 from barnabas.coordinator.groups.consumer.target_assignment import supported_assignors
-from barnabas.coordinator.groups.context import GroupContext, GroupRequestContext
+from barnabas.coordinator.groups.context import (
+    GroupClient,
+    GroupContext,
+    GroupRequestContext,
+    GroupSettings,
+)
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_groups import (
     Assignment,
@@ -65,6 +73,48 @@ def heartbeat(
     if _is_full(request) or (member is not old and member.assigned != old.assigned):
         response.assignment = _assignment(member.assigned)
     return decision.build(response)
+
+
+def refresh_session(
+    group_id: str,
+    member_id: str,
+    member_epoch: int,
+    instance_id: str | None,
+    client: GroupClient,
+    groups: "GroupCoordinatorState",
+    settings: GroupSettings,
+) -> int | None:
+    """Does what a heartbeat does that reports nothing and changes nothing, without a request.
+
+    Returns the heartbeat interval in milliseconds, which is in its response. Returns None, and does
+    nothing, if there is anything else to do: `heartbeat` finds the response.
+    """
+    group = groups.by_id.get(group_id)
+    if not isinstance(group, ConsumerGroup) or not group_id.strip() or not member_id.strip():
+        return None
+    member = group.members.get(member_id)
+    if (
+        member is None
+        or member_epoch <= JOINING
+        or member.member_epoch != member_epoch
+        or member.classic is not None
+        or member.client_id != client.client_id
+        or member.client_host != client.host
+        or not has_nothing_to_do(group, member)
+    ):
+        return None
+    if instance_id is not None and (
+        instance_id != member.instance_id
+        or group.static_members.get(instance_id) != member_id
+        or not instance_id.strip()
+    ):
+        return None
+    config = settings.group(group_id)
+    key = sessions.session_key(group.group_id, member)
+    if not groups.timers.restart(key, config["consumer.session.timeout.ms"]):
+        return None
+    interval_ms: int = config["consumer.heartbeat.interval.ms"]
+    return interval_ms
 
 
 def _sender(

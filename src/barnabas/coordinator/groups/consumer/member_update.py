@@ -36,7 +36,7 @@ def update_member(
     2. A new target assignment is computed if the group epoch was bumped.
     3. The member is reconciled with its target.
     """
-    if new is old and _has_nothing_to_do(group, old):
+    if new is old and has_nothing_to_do(group, old):
         return old
     is_joining = new.member_id not in group.members and group.static_member(new.instance_id) is None
     if is_joining:
@@ -56,8 +56,9 @@ def update_member(
     return _reconcile(new, target, reported, has_resubscribed, group, decision, context)
 
 
-def _has_nothing_to_do(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether the heartbeat changes nothing, as nearly all heartbeats."""
+def has_nothing_to_do(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether a heartbeat of the member, which is as before, changes nothing, as nearly all
+    heartbeats."""
     return (
         member.is_reconciled_to(group.assignment_epoch)
         and group.epoch == group.assignment_epoch

@@ -39,10 +39,14 @@ def session_timer(group_id: str, member: ConsumerMember, context: GroupContext) 
         else member.classic.session_timeout_ms
     )
     return StartTimer(
-        ("session", group_id, member.member_id),
+        session_key(group_id, member),
         timeout_ms,
         partial(_on_session_timeout, group_id, member.member_id),
     )
+
+
+def session_key(group_id: str, member: ConsumerMember) -> tuple[str, str, str]:
+    return ("session", group_id, member.member_id)
 
 
 def revocation_timer(group_id: str, member: ConsumerMember) -> Sequence[Effect]:

@@ -8,10 +8,14 @@ is not checked if no partition of the request exists.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from barnabas.coordinator.decision import CoordinatorDecision, Effect, ProducerStamp
+from barnabas.coordinator.decision import (
+    CoordinatorDecision,
+    ProducerStamp,
+    StartTimer,
+)
 from barnabas.coordinator.groups.classic.group import ClassicGroup, ClassicState
 from barnabas.coordinator.groups.classic.rebalance import session_timer
-from barnabas.coordinator.groups.context import GroupRequestContext
+from barnabas.coordinator.groups.context import GroupRequestContext, GroupSettings
 from barnabas.coordinator.groups.group import FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
 from barnabas.coordinator.groups.offsets.plain_commit import PlainCommit
 from barnabas.coordinator.groups.offsets.record import (
@@ -62,17 +66,46 @@ def commit(
     draft = _plain_draft(request, by_id, context) if retention_ms == BROKER_RETENTION else None
     if draft is None:
         draft = _draft(request.group_id, request.topics, by_id, retention_ms, context)
-    effects: list[Effect] = []
+    effects: list[StartTimer] = []
     if draft.names_any_partition:
         has_epochs = api_version >= FIRST_COMMIT_VERSION_WITH_MEMBER_EPOCHS
         no_group = ErrorCode.GROUP_ID_NOT_FOUND if has_epochs else ErrorCode.ILLEGAL_GENERATION
         _check_sender(request, draft.records, no_group, groups, context)
-        effects = _session_timer(request, groups)
+        effects = _session_timer(request.group_id, request.member_id, groups)
     topics = _topics(
         request.topics, draft, OffsetCommitResponseTopic, OffsetCommitResponsePartition
     )
     response = OffsetCommitResponse(topics=topics)
     return CoordinatorDecision(draft.records, response, effects)
+
+
+def may_commit(
+    commit: PlainCommit,
+    epoch: int,
+    member_id: str,
+    instance_id: str | None,
+    api_version: int,
+    groups: "GroupCoordinatorState",
+    settings: GroupSettings,
+) -> bool:
+    """Returns whether the sender may commit all of this; if not, `commit` finds the error."""
+    group = groups.by_id.get(commit.group_id)
+    try:
+        _check_size(len(commit), commit.group_id, settings)
+        if group is None:
+            return epoch < 0
+        check = group.check_commit(
+            member_id, instance_id, epoch, transactional=False, api_version=api_version
+        )
+    except KafkaError:
+        return False
+    return check is None
+
+
+def restart_session(group_id: str, member_id: str, groups: "GroupCoordinatorState") -> None:
+    """Restarts the session that a commit restarts, once the commit is written."""
+    for timer in _session_timer(group_id, member_id, groups):
+        groups.timers.start(timer)
 
 
 def txn_commit(
@@ -143,7 +176,7 @@ def _plain_draft(
         if codes is None:
             return None
         draft.codes.append(codes)
-        _check_size(len(commit), request.group_id, context)
+        _check_size(len(commit), request.group_id, context.settings)
     return draft
 
 
@@ -184,16 +217,16 @@ def _draft(
                     topic.topic_id,
                 )
                 records.append(_record(key, committed, retention_ms))
-        _check_size(len(records), group_id, context)
+        _check_size(len(records), group_id, context.settings)
     return draft
 
 
-def _check_size(count: int, group_id: str, context: GroupRequestContext) -> None:
+def _check_size(count: int, group_id: str, settings: GroupSettings) -> None:
     """Raises KafkaError if the records cannot fit into one batch, before they are encoded.
 
     Each of them has the group's id, which may have 32 KB.
     """
-    max_bytes = context.settings.broker("message.max.bytes")
+    max_bytes = settings.broker("message.max.bytes")
     record_bytes = MIN_RECORD_BYTES + len(group_id)
     if count * record_bytes > max_bytes:
         raise KafkaError(
@@ -273,9 +306,11 @@ def _check_txn_sender(
         raise
 
 
-def _session_timer(request: OffsetCommitRequest, groups: "GroupCoordinatorState") -> list[Effect]:
+def _session_timer(
+    group_id: str, member_id: str, groups: "GroupCoordinatorState"
+) -> list[StartTimer]:
     """A commit restarts the session of a member of a classic group."""
-    group = groups.by_id.get(request.group_id)
+    group = groups.by_id.get(group_id)
     if isinstance(group, ClassicGroup) and group.state in _STATES_WITH_SESSIONS:
-        return [session_timer(group, group.members[request.member_id])]
+        return [session_timer(group, group.members[member_id])]
     return []

@@ -38,10 +38,10 @@ class _PackedTopic(NamedTuple):
 class PlainCommit(PackedRecords):
     """The offsets that a group commits, packed by topic."""
 
-    __slots__ = ("_count", "_group_id", "_timestamp", "_topics")
+    __slots__ = ("_count", "_timestamp", "_topics", "group_id")
 
     def __init__(self, group_id: str, timestamp: int) -> None:
-        self._group_id = group_id
+        self.group_id = group_id
         self._timestamp = timestamp
         self._topics: list[_PackedTopic] = []
         self._count = 0
@@ -62,12 +62,17 @@ class PlainCommit(PackedRecords):
             return None
         codes, entries = packed
         if entries:
-            self._topics.append(_PackedTopic(topic, topic_id, entries))
-            self._count += len(entries) // _ENTRY.size
+            self.add_packed(topic, topic_id, entries)
         return codes
 
+    def add_packed(self, topic: str, topic_id: bytes, entries: bytes) -> None:
+        """Adds partitions that exist, packed as in `_plain_commits`. Each has the timestamp of the
+        commit."""
+        self._topics.append(_PackedTopic(topic, topic_id, entries))
+        self._count += len(entries) // _ENTRY.size
+
     def encode(self, reserved_bytes: int) -> bytearray:
-        group_id = self._group_id
+        group_id = self.group_id
         return _plain_commits.encode(
             [
                 (write_names(group_id, name), topic_id, entries)
@@ -81,9 +86,9 @@ class PlainCommit(PackedRecords):
             for record in self:
                 state.replay(record, NO_PRODUCER_ID)
             return
-        state.ensure_group(self._group_id, self._timestamp)
+        state.ensure_group(self.group_id, self._timestamp)
         for name, topic_id, entries in self._topics:
-            state.offsets.put_packed(self._group_id, name, topic_id, entries)
+            state.offsets.put_packed(self.group_id, name, topic_id, entries)
 
     def __len__(self) -> int:
         return self._count
@@ -92,7 +97,7 @@ class PlainCommit(PackedRecords):
         for name, topic_id, entries in self._topics:
             for partition, offset, epoch, timestamp in _ENTRY.iter_unpack(entries):
                 yield CoordinatorRecord(
-                    OffsetKey(self._group_id, name, partition),
+                    OffsetKey(self.group_id, name, partition),
                     CommittedOffset(offset, epoch, "", timestamp, NO_EXPIRY, topic_id),
                     VERSION,
                 )
