@@ -145,6 +145,7 @@ def test_the_lane_serves_members_and_restarts_their_sessions(members: Members) -
         commit_of(("orders", 0, 7), generation_id_or_member_epoch=1, member_id="unknown"),
         commit_of(("orders", 0, 7), group_id=REPLICATED),
         commit_of(),
+        commit_of(*[("orders", 0, 7)] * 8193),
     ],
 )
 def test_the_lane_declines_other_commits(members: Members, request_: OffsetCommitRequest) -> None:

@@ -13,6 +13,7 @@ cdef class OffsetCommitLane(Lane):
     cdef int version
     cdef bint is_flexible
     cdef long long now_ms
+    cdef Py_ssize_t partition_count
 
     cdef bint look(self, LaneRequest request, object commit) except -1
     cdef bint look_at_topic(self, LaneRequest request, object commit) except -1

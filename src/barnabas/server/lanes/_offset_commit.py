@@ -30,6 +30,9 @@ if cython.compiled:
 
 COMPILED: bool = cython.compiled
 
+MAX_PARTITIONS = cython.declare(cython.Py_ssize_t, 8192)
+"""The bound of what is kept for later requests; a request with more partitions is declined."""
+
 _DECLINED = cython.declare(cython.longlong, DECLINED)
 _RESPONDED = cython.declare(cython.longlong, RESPONDED)
 _NO_ERROR = ErrorCode.NONE
@@ -86,7 +89,7 @@ class OffsetCommitLane(Lane):
             request.sink.clear()
             cursor.at = topics_at
             self.copy_topics(request, code)
-        self.errors[code] += len(commit)
+        self.errors[code] += self.partition_count
         return _RESPONDED
 
     def look(self, request, commit):
@@ -97,6 +100,7 @@ class OffsetCommitLane(Lane):
         topic_count: Size = cursor.length(self.is_flexible)
         if cursor.is_short or topic_count <= 0:
             return False
+        self.partition_count = 0
         if self.version >= _WITH_THROTTLE_TIME:
             sink.int32(0)
         sink.length(topic_count, self.is_flexible)
@@ -117,6 +121,9 @@ class OffsetCommitLane(Lane):
         topic: object = self.copy_topic(cursor, sink)
         partition_count: Size = cursor.length(is_flexible)
         if topic is None or cursor.is_short or partition_count <= 0:
+            return False
+        self.partition_count += partition_count
+        if self.partition_count > MAX_PARTITIONS:
             return False
         if self.broker.authorizer is not None and not self.may_read(
             request, topic_resource(topic.name)
