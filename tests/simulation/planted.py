@@ -86,13 +86,17 @@ def run_with_bug(
 
 
 def plant(bug: Bug, source: Path) -> None:
-    """Makes the edit, and removes the compiled version of the file."""
+    """Makes the edit, and removes the compiled version of the file.
+
+    A lane may have several compiled modules (`_fetch_reads.py`), which only work together.
+    """
     path = source / "barnabas" / bug.path
     text = path.read_text()
     if not bug.matches(text):
         raise SystemExit(f"{bug.name} does not match {bug.path} any more")
     path.write_text(text.replace(bug.good, bug.bad))
-    for compiled in path.parent.glob(f"{path.stem}.*.so"):
+    name = path.stem if not path.stem.startswith("_") else f"_{path.stem.split('_')[1]}"
+    for compiled in path.parent.glob(f"{name}[._]*.so"):
         compiled.unlink()
 
 

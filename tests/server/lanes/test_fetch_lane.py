@@ -16,10 +16,11 @@ from tests.server.acls import ClientAcls
 from tests.server.lanes.two_brokers import OneBroker, frame_of
 from tests.uncompiled import load_uncompiled
 
+from barnabas.log import Log
 from barnabas.log.segments import page_cache
 from barnabas.replication import Partition
 from barnabas.security.authorizer.model import CLUSTER, AclOperation, topic_resource
-from barnabas.server.lanes import _fetch
+from barnabas.server.lanes import _fetch, _fetch_reads, _fetch_request, _fetch_response
 from barnabas.server.nodes import BrokerNode
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
@@ -30,12 +31,16 @@ from barnabas.wire.messages.fetch import (
     FetchResponse,
     FetchTopic,
     ForgottenTopic,
+    PartitionData,
     ReplicaState,
 )
 
 FOLLOWER = 2
 TOPICS = {"orders": 3, "shared": 2, "ledger": 1}
 """`shared` has a follower; `ledger` is written to in transactions."""
+CONSUMED = ("orders", "shared", "ledger")
+FOLLOWED = ("shared",)
+FOLLOWER_CONNECTION = 2
 UNKNOWN = "nowhere"
 VERSIONS = (4, 6, 7, 9, 11, 12, 13, 15, 16, 17, 18)
 
@@ -45,7 +50,12 @@ FetchLaneType = Callable[..., _fetch.FetchLane]
 @pytest.fixture(params=["compiled", "plain"], scope="module")
 def lane_type(request: pytest.FixtureRequest) -> FetchLaneType:
     if request.param == "plain":
-        return load_uncompiled(_fetch).FetchLane  # type: ignore[no-any-return]
+        plain: dict[str, Any] = {}
+        for module in (_fetch_request, _fetch_reads, _fetch_response, _fetch):
+            name = module.__name__
+            plain[name] = load_uncompiled(module, **plain)
+            plain[name].__name__ = name
+        return plain[_fetch.__name__].FetchLane  # type: ignore[no-any-return]
     if str(_fetch.__file__).endswith(".py"):
         pytest.skip("the lane is not compiled")
     return _fetch.FetchLane
@@ -222,12 +232,43 @@ def draw_partition(
     )
 
 
+def draw_plain_topics(
+    data: st.DataObject, both: BothBrokers, version: int, names: tuple[str, ...], *, least: int
+) -> list[FetchTopic]:
+    """Draws partitions as clients name them, which are mostly at the end of the log."""
+    keys = [(name, index) for name in names for index in range(TOPICS[name])]
+    topics: dict[str, FetchTopic] = {}
+    for name, index in data.draw(st.lists(st.sampled_from(keys), unique=True, min_size=least)):
+        partition = both.without.world.partition(name, index)
+        epoch, end = partition.leader_epoch, partition.log.log_end_offset
+        if names != FOLLOWED:
+            end = partition.high_watermark
+        behind = data.draw(st.sampled_from([0, 0, 0, 1, 5]))
+        is_checked = version >= 12 and data.draw(st.booleans())
+        requested = FetchPartition(
+            partition=index,
+            fetch_offset=max(end - behind, partition.log.log_start_offset),
+            current_leader_epoch=data.draw(st.sampled_from([-1, epoch])),
+            last_fetched_epoch=partition.log.latest_epoch if is_checked else -1,
+            log_start_offset=data.draw(st.sampled_from([0, 1])),
+            partition_max_bytes=data.draw(st.sampled_from([200, 1 << 20, 1 << 20])),
+        )
+        topic = topics.setdefault(name, FetchTopic(topic=name, topic_id=id_of(name)))
+        topic.partitions.append(requested)
+    return list(topics.values())
+
+
 def draw_request(
-    data: st.DataObject, both: BothBrokers, connection: int
+    data: st.DataObject, both: BothBrokers, connection: int, *, is_plain: bool
 ) -> tuple[FetchRequest, int]:
     """Draws a request of a consumer or a follower, and its version."""
-    session_id, epoch, version = both.sessions.by_connection.get(connection, (0, 0, 0))
-    kinds = ["none", "open", "broken"] + (["continue"] * 4 + ["close"]) * bool(session_id)
+    owner = data.draw(st.sampled_from([connection] * 12 + [0, 1, 2]))
+    session_id, epoch, version = both.sessions.by_connection.get(owner, (0, 0, 0))
+    kinds = ["continue"] * 4 * bool(session_id)
+    if is_plain:
+        kinds = kinds or ["none", "open", "open"]
+    else:
+        kinds += ["none", "open", "broken"] + ["close"] * bool(session_id)
     kind = data.draw(st.sampled_from(kinds))
     if kind not in ("continue", "close"):
         version = data.draw(st.sampled_from(VERSIONS))
@@ -243,50 +284,73 @@ def draw_request(
                 data.draw(st.sampled_from([0, session_id, 7])),
                 data.draw(st.integers(-2, 3)),
             )
-    # A connection is a consumer's, or a follower's.
-    replica_id = FOLLOWER if connection == 2 else -1
-    names = ("shared",) if connection == 2 else ("orders", "shared", "ledger")
-    if data.draw(st.integers(0, 9)) == 0:
-        names = (*names, UNKNOWN)
-    replica_epoch = data.draw(st.sampled_from([-1, 5, 5, 4]))
-    topics = draw_topics(data, both, version, names)
-    if kind == "continue" and data.draw(st.booleans()):
-        topics = []
-    forgotten = []
-    if kind == "continue" and version >= 7 and data.draw(st.integers(0, 5)) == 0:
-        forgotten = [ForgottenTopic(topic="orders", topic_id=id_of("orders"), partitions=[0])]
+    is_consumer = connection != FOLLOWER_CONNECTION
+    names = CONSUMED if is_consumer else FOLLOWED
     request = FetchRequest(
-        replica_id=replica_id if version < 15 else -1,
-        replica_state=ReplicaState(replica_id=replica_id, replica_epoch=replica_epoch)
-        if version >= 15 and replica_id >= 0
-        else ReplicaState(),
-        max_wait_ms=data.draw(st.sampled_from([0, 0, 500])),
-        min_bytes=data.draw(st.sampled_from([0, 1, 1, 500])),
+        max_wait_ms=data.draw(st.sampled_from([0, 500, 500, 500])),
+        min_bytes=data.draw(st.sampled_from([0, 1, 1, 1, 500, 100_000])),
         max_bytes=data.draw(st.sampled_from([0, 300, 1 << 20, 1 << 20])),
-        isolation_level=data.draw(st.sampled_from([0, 0, 1, 2] if replica_id < 0 else [0])),
+        isolation_level=data.draw(st.sampled_from([0, 0, 1] if is_consumer else [0])),
         session_id=session_id if version >= 7 else 0,
         session_epoch=epoch if version >= 7 else -1,
-        topics=topics,
-        forgotten_topics_data=forgotten,
-        rack_id=data.draw(st.sampled_from(["", "", "r1"])) if version >= 11 else "",
     )
+    replica_epoch = 5
+    if is_plain:
+        least = 0 if kind == "continue" else 1
+        request.topics = draw_plain_topics(data, both, version, names, least=least)
+    else:
+        if data.draw(st.integers(0, 9)) == 0:
+            names = (*names, UNKNOWN)
+            request.isolation_level = data.draw(st.sampled_from([0, 2]))
+        replica_epoch = data.draw(st.sampled_from([-1, 5, 5, 4]))
+        request.topics = draw_topics(data, both, version, names)
+        if kind == "continue" and version >= 7 and data.draw(st.integers(0, 3)) == 0:
+            forgotten = ForgottenTopic(topic="orders", topic_id=id_of("orders"), partitions=[0])
+            request.forgotten_topics_data = [forgotten]
+        request.rack_id = data.draw(st.sampled_from(["", "", "r1"])) if version >= 11 else ""
+    if kind == "continue" and data.draw(st.booleans()):
+        request.topics = []
+    for name, value in follower_fields(connection, version, replica_epoch).items():
+        setattr(request, name, value)
     return request, version
+
+
+def step_open(data: st.DataObject, both: BothBrokers, connection: int) -> None:
+    """Opens a session with all partitions."""
+    version = data.draw(st.sampled_from([v for v in VERSIONS if v >= 7]))
+    names = CONSUMED if connection != FOLLOWER_CONNECTION else FOLLOWED
+    partitions = {(name, index): 0 for name in names for index in range(TOPICS[name])}
+    request = a_fetch(partitions, session_epoch=0, **follower_fields(connection, version))
+    response = both.fetch(connection, request, version)
+    assert response is not None
+    both.sessions.by_connection[connection] = (response.session_id, 1, version)
+
+
+def follower_fields(connection: int, version: int, replica_epoch: int = 5) -> dict[str, Any]:
+    """Returns the fields that say who fetches: a connection is a consumer's, or a follower's."""
+    if connection != FOLLOWER_CONNECTION:
+        return {}
+    if version < 15:
+        return {"replica_id": FOLLOWER}
+    return {"replica_state": ReplicaState(replica_id=FOLLOWER, replica_epoch=replica_epoch)}
 
 
 def step_fetch(data: st.DataObject, both: BothBrokers) -> None:
     connection = data.draw(st.integers(0, 2))
-    request, version = draw_request(data, both, connection)
+    is_plain = data.draw(st.sampled_from([True, True, True, False]))
+    request, version = draw_request(data, both, connection, is_plain=is_plain)
     response = both.fetch(connection, request, version)
     known = both.sessions.by_connection
     if request.session_epoch == 0 and response is not None and response.session_id:
         known[connection] = (response.session_id, 1, version)
-    elif known.get(connection) == (request.session_id, request.session_epoch, version):
-        known[connection] = (request.session_id, request.session_epoch + 1, version)
+    for owner, state in known.items():
+        if state == (request.session_id, request.session_epoch, version):
+            known[owner] = (request.session_id, request.session_epoch + 1, version)
 
 
 def step_broken_frame(data: st.DataObject, both: BothBrokers) -> None:
     connection = data.draw(st.integers(0, 2))
-    request, version = draw_request(data, both, connection)
+    request, version = draw_request(data, both, connection, is_plain=True)
     frame = bytearray(frame_of(request, version))
     header_bytes = 14
     if data.draw(st.booleans()):
@@ -298,9 +362,22 @@ def step_broken_frame(data: st.DataObject, both: BothBrokers) -> None:
     both.send(connection, bytes(frame), version)
 
 
+APPENDABLE = [(name, index) for name in ("orders", "shared") for index in range(TOPICS[name])]
+
+
+def watched_partitions(both: BothBrokers) -> list[tuple[str, int]]:
+    """Returns the partitions that delayed fetches or sessions wait for."""
+    watched: dict[tuple[str, int], None] = {}
+    for key in both.without.world.purgatory._watching:
+        if isinstance(key, Log):
+            watched[key.topic, key.partition] = None
+        elif isinstance(key, Partition):
+            watched[key.topic, key.index] = None
+    return [key for key in watched if key in APPENDABLE]
+
+
 def step_append(data: st.DataObject, both: BothBrokers) -> None:
-    name = data.draw(st.sampled_from(["orders", "shared"]))
-    index = data.draw(st.integers(0, TOPICS[name] - 1))
+    name, index = data.draw(st.sampled_from(watched_partitions(both) or APPENDABLE))
     value = b"v" * data.draw(st.sampled_from([1, 100, 400, 70_000]))
     values = [value] * data.draw(st.integers(1, 2))
     if both.without.world.partition(name, index).is_leader:
@@ -336,7 +413,7 @@ def step_leader(data: st.DataObject, both: BothBrokers) -> None:
     name = data.draw(st.sampled_from(["orders", "shared"]))
     index = data.draw(st.integers(0, TOPICS[name] - 1))
     partition = both.without.world.partition(name, index)
-    leader = data.draw(st.sampled_from([NODE_ID, FOLLOWER]))
+    leader = data.draw(st.sampled_from([NODE_ID, NODE_ID, FOLLOWER]))
     both.each(lambda one: one.world.lead(name, index, leader=leader))
     if leader == FOLLOWER:
         log = partition.log
@@ -376,14 +453,40 @@ def step_time(data: st.DataObject, both: BothBrokers) -> None:
         both.expire_delayed()
 
 
+def step_disconnect(data: st.DataObject, both: BothBrokers) -> None:
+    connection = data.draw(st.integers(0, 2))
+    both.each(lambda one: one.disconnect(connection))
+
+
+def step_cold_append(data: st.DataObject, both: BothBrokers) -> None:
+    """What is appended is not in the page cache when the fetches that wait for it are woken."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_cache, "preadv", _not_cached)
+        step_append(data, both)
+
+
+def _not_cached(*_: object) -> int:
+    raise BlockingIOError
+
+
+def step_throttle(data: st.DataObject, both: BothBrokers) -> None:
+    """The replicas of a topic are throttled, or not any more."""
+    throttled = data.draw(st.sampled_from(["*", None]))
+    both.each(
+        lambda one: one.world.configure("shared", leader_replication_throttled_replicas=throttled)
+    )
+
+
 STEPS = (
-    [step_fetch] * 8
-    + [step_append] * 4
-    + [step_broken_frame, step_transaction, step_leader, step_log, step_time]
+    [step_fetch] * 12
+    + [step_append] * 10
+    + [step_time] * 2
+    + [step_broken_frame, step_transaction, step_leader, step_log]
+    + [step_disconnect, step_cold_append, step_throttle]
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_a_broker_with_the_lane_and_one_without_do_the_same(
     data: st.DataObject,
@@ -396,8 +499,10 @@ def test_a_broker_with_the_lane_and_one_without_do_the_same(
         for name, count in TOPICS.items():
             for index in range(count):
                 both.each(lambda one, n=name, i=index: str(one.world.partition(n, i)))
-        for _ in range(data.draw(st.integers(1, 25))):
-            data.draw(st.sampled_from(STEPS))(data, both)
+        for connection in range(3):
+            step_open(data, both, connection)
+        for step in data.draw(st.lists(st.sampled_from(STEPS), min_size=20, max_size=60)):
+            step(data, both)
         both.expire_delayed()
 
 
@@ -562,9 +667,223 @@ def test_records_that_are_not_in_the_page_cache_are_left_to_the_response_queue(
 ) -> None:
     request = a_fetch({("orders", 0): 0})
     takes_the_lane(both, request, 17)  # the positions are known from here on
-
-    def not_cached(*_: object) -> int:
-        raise BlockingIOError
-
-    monkeypatch.setattr(page_cache, "preadv", not_cached)
+    monkeypatch.setattr(page_cache, "preadv", _not_cached)
     assert takes_the_lane(both, request, 17).responses[0].partitions[0].records
+
+
+# What waits
+
+
+@dataclass
+class WaitingFetch:
+    """A fetch that both brokers delay; the handler has not contributed."""
+
+    both: BothBrokers
+    request: FetchRequest
+    version: int = 17
+    connection: int = 0
+
+    def __post_init__(self) -> None:
+        self.request.max_wait_ms = 500
+        frame = frame_of(self.request, self.version)
+        handled = self.both.with_lane.handled
+        self.both.each(lambda one: one.handle(self.connection, frame))
+        assert self.both.with_lane.handled == handled
+        assert self.is_waiting
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self.both.with_lane.connections[self.connection].suspended)
+
+    def response_after(self, change: Callable[[OneBroker], object]) -> FetchResponse:
+        """Returns the response, which the change leads to."""
+        for one in self.both.both:
+            change(one)
+        self.both.turn()
+        assert not self.is_waiting
+        responses = [one.connections[self.connection].take_responses() for one in self.both.both]
+        assert responses[0] == responses[1]
+        self.both.compare()
+        content = responses[1]
+        assert content
+        _, body = read_response_header(content[4:], ApiKey.FETCH, self.version)
+        return FetchResponse.read_exactly(content[4:], self.version, body)
+
+
+def only_partition(response: FetchResponse) -> PartitionData:
+    ((partition,),) = (topic.partitions for topic in response.responses)
+    return partition
+
+
+def session_of(
+    both: BothBrokers,
+    offsets: dict[tuple[str, int], int],
+    *,
+    version: int = 17,
+    connection: int = 0,
+    **who: Any,
+) -> dict[str, Any]:
+    """Opens a session, and fetches what is there; returns what the next fetch has."""
+    opened = both.fetch(connection, a_fetch(offsets, session_epoch=0, **who), version)
+    assert opened is not None
+    fields = {"session_id": opened.session_id, **who}
+    both.fetch(connection, a_fetch({}, session_epoch=1, **fields), version)
+    return {"session_epoch": 2, **fields}
+
+
+AS_FOLLOWER: dict[str, Any] = {"replica_state": ReplicaState(replica_id=FOLLOWER, replica_epoch=5)}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_consumer_without_a_session_waits_in_the_lane(both: BothBrokers, version: int) -> None:
+    offsets = {("orders", 0): 1, ("orders", 1): 1}
+    waiting = WaitingFetch(both, a_fetch(offsets), version)
+    response = waiting.response_after(lambda one: one.world.append("orders", b"new", index=1))
+    assert [bool(p.records) for p in response.responses[0].partitions] == [False, True]
+
+
+@pytest.mark.parametrize("version", [7, 12, 17])
+def test_a_consumer_with_a_session_waits_in_the_lane(both: BothBrokers, version: int) -> None:
+    offsets = {("orders", index): 1 for index in range(3)}
+    session = session_of(both, offsets, version=version)
+    waiting = WaitingFetch(both, a_fetch({}, **session), version)
+    response = waiting.response_after(lambda one: one.world.append("orders", b"new", index=2))
+    assert only_partition(response).records
+
+
+@pytest.mark.parametrize("version", [15, 18])
+def test_a_follower_waits_in_the_lane(both: BothBrokers, version: int) -> None:
+    session = session_of(both, {("shared", 0): 1}, version=version, connection=2, **AS_FOLLOWER)
+    waiting = WaitingFetch(both, a_fetch({}, **session), version, connection=2)
+    response = waiting.response_after(lambda one: one.world.append("shared", b"new", acks=1))
+    assert only_partition(response).records
+
+
+def test_a_fetch_waits_for_its_minimum_or_the_timeout(both: BothBrokers) -> None:
+    waiting = WaitingFetch(both, a_fetch({("orders", 0): 1}, min_bytes=1000))
+    for _ in range(3):
+        both.each(lambda one: one.world.append("orders", b"v" * 100))
+        assert waiting.is_waiting
+    response = waiting.response_after(lambda one: one.world.timer.ring())
+    assert only_partition(response).high_watermark == 4
+
+
+def test_a_new_log_start_offset_is_not_delayed_for_followers(both: BothBrokers) -> None:
+    session = session_of(both, {("shared", 0): 1}, connection=2, **AS_FOLLOWER)
+    waiting = WaitingFetch(both, a_fetch({}, **session), connection=2)
+    response = waiting.response_after(
+        lambda one: one.world.partition("shared").advance_log_start_offset(1)
+    )
+    assert only_partition(response).log_start_offset == 1
+
+
+def test_large_records_that_were_waited_for_have_regions(both: BothBrokers) -> None:
+    waiting = WaitingFetch(both, a_fetch({("orders", 0): 1}))
+    response = waiting.response_after(lambda one: one.world.append("orders", b"v" * 70_000))
+    assert len(only_partition(response).records or b"") > 70_000
+
+
+def test_a_disconnect_ends_the_wait(both: BothBrokers) -> None:
+    waiting = WaitingFetch(both, a_fetch({("orders", 0): 1}))
+    both.each(lambda one: one.disconnect(0))
+    assert not waiting.is_waiting
+    assert both.with_lane.world.purgatory.sizes["Fetch"] == 0
+
+
+# What is not plain any more after a wait
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(7, ErrorCode.NOT_LEADER_OR_FOLLOWER), (17, ErrorCode.FENCED_LEADER_EPOCH)],
+)
+def test_a_leader_that_resigns_responds_with_an_error(
+    both: BothBrokers, version: int, error: ErrorCode
+) -> None:
+    request = a_fetch({("shared", 0): 1, ("orders", 0): 1})
+    request.topics[0].partitions[0].current_leader_epoch = 0
+    waiting = WaitingFetch(both, request, version)
+    response = waiting.response_after(lambda one: one.world.lead("shared", leader=FOLLOWER))
+    errors = [topic.partitions[0].error_code for topic in response.responses]
+    assert errors == [error, ErrorCode.NONE]
+
+
+def test_the_leader_of_a_session_resigns(both: BothBrokers) -> None:
+    session = session_of(both, {("shared", 0): 1}, connection=2, **AS_FOLLOWER)
+    waiting = WaitingFetch(both, a_fetch({}, **session), connection=2)
+    response = waiting.response_after(lambda one: one.world.lead("shared", leader=FOLLOWER))
+    assert only_partition(response).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert only_partition(response).current_leader.leader_id == FOLLOWER
+
+
+def test_a_deleted_topic_is_an_error_of_the_waiting_fetch(both: BothBrokers) -> None:
+    waiting = WaitingFetch(both, a_fetch({("orders", 0): 1, ("shared", 0): 1}))
+    response = waiting.response_after(lambda one: one.world.delete_topic("orders"))
+    errors = [topic.partitions[0].error_code for topic in response.responses]
+    assert errors == [ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.NONE]
+
+
+def test_records_that_are_read_from_disk_after_the_wait(
+    both: BothBrokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = WaitingFetch(both, a_fetch({("orders", 0): 1, ("orders", 1): 1}, min_bytes=500))
+    both.each(lambda one: one.world.append("orders", b"v" * 100, index=1))
+
+    def append_cold(one: OneBroker) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(page_cache, "preadv", _not_cached)
+            for _ in range(6):
+                one.world.append("orders", b"v" * 100)
+            one.world.partition("orders").log.segments.active.recent_positions = None
+
+    response = waiting.response_after(append_cold)
+    assert all(partition.records for partition in response.responses[0].partitions)
+
+
+def test_a_fetch_that_was_handed_over_waits_on(both: BothBrokers) -> None:
+    session = session_of(both, {("shared", 0): 1, ("shared", 1): 1}, connection=2, **AS_FOLLOWER)
+    waiting = WaitingFetch(both, a_fetch({}, min_bytes=500, **session), connection=2)
+    for index in (0, 1):  # the second is read by the handler
+        both.each(lambda one, i=index: one.world.append("shared", b"v" * 100, index=i, acks=1))
+        both.each(
+            lambda one: one.world.configure("shared", leader_replication_throttled_replicas="*")
+        )
+        assert waiting.is_waiting
+    response = waiting.response_after(
+        lambda one: one.world.append("shared", b"v" * 100, index=1, acks=1)
+    )
+    assert [bool(p.records) for p in response.responses[0].partitions] == [True, True]
+
+
+def test_a_permission_that_is_revoked_during_the_wait_is_an_error(both: BothBrokers) -> None:
+    acls = [ClientAcls(one.world) for one in both.both]
+    for client in acls:
+        client.allow(AclOperation.READ, topic_resource("orders"))
+    waiting = WaitingFetch(both, a_fetch({("orders", 0): 1}))
+    for client in acls:
+        client.revoke(AclOperation.READ, topic_resource("orders"))
+    response = waiting.response_after(lambda one: one.world.append("orders", b"new"))
+    partition = only_partition(response)
+    assert (partition.error_code, partition.records) == (
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        b"",
+    )
+
+
+def test_a_session_that_another_connection_continues_is_an_error(both: BothBrokers) -> None:
+    session = session_of(both, {("orders", 0): 1})
+    waiting = WaitingFetch(both, a_fetch({}, **session))
+    session["session_epoch"] += 1
+    both.fetch(1, a_fetch({("orders", 0): 0}, **session), 17)
+    response = waiting.response_after(lambda one: one.world.timer.ring())
+    assert response.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+
+
+def test_a_session_that_ends_during_the_wait_is_read_no_more(both: BothBrokers) -> None:
+    session = session_of(both, {("orders", 0): 1})
+    waiting = WaitingFetch(both, a_fetch({}, **session))
+    both.fetch(1, a_fetch({}, session_id=session["session_id"], session_epoch=-1), 17)
+    both.each(lambda one: one.world.append("orders", b"new"))
+    assert waiting.is_waiting
+    response = waiting.response_after(lambda one: one.world.timer.ring())
+    assert not response.responses

@@ -44,6 +44,8 @@ class ScriptedLane(_lane.Lane):
         super().__init__(server.broker.metrics.request("Produce"))
         self.outcomes = outcomes
         self.waits = {}
+        self.waits_again: list[asyncio.Future[bool]] = []
+        self.allows_next_produce = True
         self.seen: list[Any] = []
 
     def serve(self, request: LaneRequest) -> int:
@@ -61,14 +63,18 @@ class ScriptedLane(_lane.Lane):
                 self.waits[request.correlation_id],
                 self.write,
                 request.connection.now_ns,
+                allows_next_produce=self.allows_next_produce,
             )
         elif outcome == _lane.DECLINED:
             request.sink.raw(b"left behind")
         return outcome
 
-    def write(self, sink: Sink) -> None:
+    def write(self, sink: Sink) -> "asyncio.Future[bool] | None":
+        if self.waits_again:
+            return self.waits_again.pop()
         sink.raw(RESPONSE)
         self.metrics.errors[ErrorCode.NONE] += 1
+        return None
 
 
 class LaneServer(Server):
@@ -128,6 +134,37 @@ async def test_a_delayed_response_keeps_its_position_and_lets_later_produce_requ
     server.lane.waits[0].set_result(True)
     assert [(await client.receive(PRODUCE, VERSION))[0] for _ in range(3)] == [0, 1, 2]
     assert not client.connection.is_busy
+
+
+@on_a_loop
+async def test_no_request_starts_before_a_delayed_response_that_does_not_allow_it() -> None:
+    server = LaneServer(_lane.DELAYED, _lane.RESPONDED)
+    server.lane.allows_next_produce = False
+    client = server.connect()
+    await client.send(a_produce(0), a_produce(1))
+    await turns()
+    assert len(server.lane.seen) == 1
+    server.lane.waits[0].set_result(True)
+    assert [(await client.receive(PRODUCE, VERSION))[0] for _ in range(2)] == [0, 1]
+
+
+@on_a_loop
+async def test_a_delayed_response_may_have_to_wait_once_more() -> None:
+    server = LaneServer(_lane.DELAYED)
+    another = asyncio.get_running_loop().create_future()
+    server.lane.waits_again.append(another)
+    client = server.connect()
+    await client.send(a_produce(0))
+    while not server.lane.waits:
+        await turns(1)
+    server.lane.waits[0].set_result(True)
+    await turns()
+    metrics = server.broker.metrics.request("Produce")
+    assert client.connection.is_busy
+    assert metrics.remote_ns.count == 0
+    another.set_result(True)
+    assert (await client.receive(PRODUCE, VERSION))[0] == 0
+    assert metrics.remote_ns.count == 1
 
 
 @on_a_loop

@@ -50,6 +50,7 @@ class StubConnection(RequestSource):
         self.is_closed = True
         for request in tuple(self.suspended):
             request.abandon()
+        self.suspended.clear()
         for sock in self._sockets:
             sock.close()
 
@@ -79,7 +80,7 @@ class OneBroker:
         self.world = World(folder, **settings)
         self.handled = 0
         broker = self.world.broker
-        broker.monotonic_ns = lambda: 0
+        broker.monotonic_ns = lambda: 1  # 0 is that of responses that are not complete
         broker.fetch_sessions = FetchSessionCache(10, random=Random(1))
         fetch = HANDLERS[ApiKey.FETCH]
 
@@ -101,6 +102,11 @@ class OneBroker:
         except ProtocolViolation as violation:
             return str(violation)
         return connection.take_responses()
+
+    def disconnect(self, number: int) -> None:
+        """A client disconnects; another one connects."""
+        self.connections[number].close()
+        self.connections[number] = StubConnection()
 
     def close(self) -> None:
         for connection in self.connections:

@@ -183,15 +183,21 @@ LANES = [
     ),
     Bug(
         "lane-readers-see-uncommitted",
-        "server/lanes/_fetch.py",
-        "end: Long = read.stable_offset if self.isolation else read.high_watermark",
+        "server/lanes/_fetch_reads.py",
+        "end: Long = read.stable_offset if request.isolation else read.high_watermark",
         "end: Long = end_offset",
     ),
     Bug(
         "lane-does-not-truncate",
-        "server/lanes/_fetch.py",
+        "server/lanes/_fetch_reads.py",
         "if read.last_fetched_epoch >= 0 and self.is_diverging(read, log):",
         "if False:",
+    ),
+    Bug(
+        "lane-wakes-without-reading",
+        "server/lanes/_fetch.py",
+        "self.read_again([key] if session is None else session.dirty.take_all())",
+        "[key] if session is None else session.dirty.take_all()",
     ),
 ]
 

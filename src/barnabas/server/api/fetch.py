@@ -9,7 +9,7 @@ directory; v18 its high watermark.
 from barnabas.security.quotas.client_quotas import RateQuota
 from barnabas.server.cluster_view import add_current_leaders
 from barnabas.server.fetching.fetch_reader import FetchReader, create_fetch_reader
-from barnabas.server.fetching.session_cache import by_topic, is_follower
+from barnabas.server.fetching.session_cache import FetchContext, by_topic, is_follower
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -32,10 +32,8 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
     fetch = broker.fetch_sessions.context(request, context.api_version, context.now_ms)
     if fetch.error:
         return fetch.response((), context.now_ms)
-    authorizer, generation = broker.authorizer, None
-    if authorizer is not None:
-        generation = authorizer.generation
-        fetch.check_permissions_of(context.principal, context.host, generation)
+    if broker.authorizer is not None:
+        fetch.check_permissions_of(context.principal, context.host, broker.authorizer.generation)
     reader = create_fetch_reader(request, fetch, context)
     quota = broker.quotas.fetch if broker.quotas.fetch.is_enabled else None
     if quota is not None and is_follower(request, context.api_version):
@@ -50,16 +48,27 @@ async def handle(request: FetchRequest, context: RequestContext) -> FetchRespons
         if keys:
             await broker.purgatory.delay(keys, request.max_wait_ms, reader.on_change, "Fetch")
             reader.read_dirty()
-            if reader.has_cold_reads:
-                await reader.read_cold(broker.disk_reads)
-        if authorizer is not None and (generation is None or generation != authorizer.generation):
-            reader.reject_denied()  # while the fetch was waiting
+            await finish_wait(reader, context)
+    return respond(reader, fetch, quota, context)
+
+
+async def finish_wait(reader: FetchReader, context: RequestContext) -> None:
+    """Does what is left after the wait: reading from disk, and permissions that have changed."""
+    if reader.has_cold_reads:
+        await reader.read_cold(context.broker.disk_reads)
+    reader.recheck_permissions()
+
+
+def respond(
+    reader: FetchReader, fetch: FetchContext, quota: RateQuota | None, context: RequestContext
+) -> FetchResponse:
+    """Returns the response with what was read; `quota` is that of a consumer."""
     if quota is not None:
         delay_ms = _record_bytes(reader, quota, context)
         if delay_ms:
             reader.discard()
             return fetch.throttled_response(reader.results(), delay_ms)
-    response = fetch.response(reader.results(), broker.clock())
+    response = fetch.response(reader.results(), context.broker.clock())
     if reader.has_errors and context.api_version >= FIRST_VERSION_WITH_LEADERS:
         _add_current_leaders(response, context)
     return response

@@ -8,7 +8,7 @@ follower reads all records of its leader, which learns from the fetch offsets ho
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 
 from barnabas.log import ColdRead, LogSlice, PositionalRead, pread_cached
@@ -69,6 +69,7 @@ class FetchReader(ABC):
         "_counted_bytes",
         "_dirty",
         "_fetch",
+        "_generation",
         "_max_bytes",
         "_metrics",
         "_min_bytes",
@@ -86,6 +87,8 @@ class FetchReader(ABC):
         self._dirty = fetch.dirty_partitions
         self._by_id = context.api_version >= FIRST_VERSION_WITH_TOPIC_IDS
         self._metrics = context.broker.metrics.topic
+        authorizer = context.broker.authorizer
+        self._generation = authorizer.generation if authorizer is not None else None
         self._max_bytes = min(request.max_bytes, context.broker.settings["fetch.max.bytes"])
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self._returned_bytes = 0
@@ -129,7 +132,7 @@ class FetchReader(ABC):
             if loads == MAX_LOADS:
                 self._pread = os.pread  # finds the same error, or a page that was lost again
             for requested in cold_reads:
-                self._read_again(requested)
+                self.read_again(requested)
         self._pread = pread_cached
 
     def watched_keys(self) -> Iterable[Hashable]:
@@ -147,7 +150,7 @@ class FetchReader(ABC):
         """Reads what has changed; returns whether the fetch is complete."""
         requested = self._by_key.get(key)
         if requested is not None:
-            self._read_again(requested)
+            self.read_again(requested)
         else:
             self.read_dirty()
         return self.is_complete or self.has_cold_reads
@@ -156,15 +159,46 @@ class FetchReader(ABC):
         """Reads the partitions of a session that changed since they were read."""
         if self._dirty is not None:
             for requested in self._fetch.partitions_to_read():
-                self._read_again(requested)
+                self.read_again(requested)
+
+    def read_again(self, requested: SessionPartition) -> None:
+        """Reads a partition that may have changed, instead of what was read of it before."""
+        self._take_back(requested)
+        self._read(requested)
+        if self._available_bytes >= self._min_bytes:
+            self.is_complete = True
+
+    def continue_from(
+        self,
+        results: Mapping[SessionPartition, PartitionData],
+        counted_bytes: Mapping[SessionPartition, int],
+        *,
+        generation: int | None,
+        is_complete: bool,
+    ) -> None:
+        """Continues a fetch that has these results, instead of `read_all`.
+
+        `generation` is that of the permissions with which it began.
+        """
+        self._generation = generation
+        self._results.update(results)
+        self._counted_bytes.update(counted_bytes)
+        self._available_bytes = sum(counted_bytes.values())
+        self._returned_bytes = sum(map(_size_of, results.values()))
+        self.is_complete = is_complete
 
     def limit_bytes(self, limit: float) -> None:
         """Makes the fetch return, and wait for, no more bytes than this."""
         self._max_bytes = min(self._max_bytes, max(int(limit), 1))
         self._min_bytes = min(self._min_bytes, self._max_bytes)
 
-    def reject_denied(self) -> None:
+    def recheck_permissions(self) -> None:
         """Replaces the results of partitions that the client may no longer read by errors."""
+        authorizer = self._context.broker.authorizer
+        if authorizer is None:
+            return
+        if self._generation is not None and self._generation == authorizer.generation:
+            return
         permissions = self._permissions()
         for requested in self._fetch.partitions():
             if not permissions.allow(requested):
@@ -255,7 +289,7 @@ class FetchReader(ABC):
             high_watermark=high_watermark,
             last_stable_offset=stable_offset,
             log_start_offset=start_offset,
-            aborted_transactions=None if aborted is None else _aborted(aborted),
+            aborted_transactions=None if aborted is None else aborted_transactions_of(aborted),
             records=_NO_RECORDS if records is None else records,
         )
         self._metrics(partition.topic).fetch_requests += 1
@@ -284,12 +318,6 @@ class FetchReader(ABC):
         counted_bytes = max(size_bytes, max_bytes) if has_more else size_bytes
         self._counted_bytes[requested] = counted_bytes
         self._available_bytes += counted_bytes
-
-    def _read_again(self, requested: SessionPartition) -> None:
-        self._take_back(requested)
-        self._read(requested)
-        if self._available_bytes >= self._min_bytes:
-            self.is_complete = True
 
     def _take_back(self, requested: SessionPartition) -> None:
         """Subtracts what a partition has added so far."""
@@ -407,8 +435,8 @@ class FollowerFetchReader(FetchReader):
     def _permissions(self) -> FetchPermissions:
         return FollowerPermissions(self._context)
 
-    def _read_again(self, requested: SessionPartition) -> None:
-        super()._read_again(requested)
+    def read_again(self, requested: SessionPartition) -> None:
+        super().read_again(requested)
         # The followers delete deleted records soon: a new log start offset is not delayed.
         if self._results[requested].log_start_offset > requested.returned_log_start_offset >= 0:
             self.is_complete = True
@@ -453,6 +481,10 @@ class FollowerFetchReader(FetchReader):
         )
 
 
+def _size_of(result: PartitionData) -> int:
+    return result.records.size_bytes if isinstance(result.records, LogSlice) else 0
+
+
 def _without_records(partition: Partition, requested: SessionPartition) -> PartitionData:
     return PartitionData(
         partition_index=requested.index,
@@ -468,7 +500,7 @@ def _load_all(cold_reads: Iterable[ColdRead]) -> None:
         cold.load()
 
 
-def _aborted(transactions: list[tuple[int, int]]) -> list[AbortedTransaction]:
+def aborted_transactions_of(transactions: list[tuple[int, int]]) -> list[AbortedTransaction]:
     return [
         AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
         for producer_id, first_offset in transactions

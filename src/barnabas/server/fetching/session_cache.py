@@ -192,13 +192,13 @@ class FetchContext:
     """One fetch: its partitions, and how its response is built."""
 
     __slots__ = (
-        "_expected_epoch",
         "_partitions",
         "_request",
         "_session",
         "_sessions",
         "_version",
         "error",
+        "expected_epoch",
         "kind",
     )
 
@@ -220,7 +220,8 @@ class FetchContext:
         self._request = request
         self._version = version
         self._session = session
-        self._expected_epoch = session.epoch if session is not None else FINAL_EPOCH
+        self.expected_epoch = session.epoch if session is not None else FINAL_EPOCH
+        """The epoch of the session, unless a later fetch continues it before this one responds."""
 
     @classmethod
     def error_context(cls, error: ErrorCode) -> "FetchContext":
@@ -308,7 +309,7 @@ class FetchContext:
     ) -> FetchResponse:
         session = self._session
         assert session is not None
-        if session.epoch != self._expected_epoch:
+        if session.epoch != self.expected_epoch:
             return FetchResponse(
                 error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.session_id
             )

@@ -1,9 +1,9 @@
-"""The response of a lane that waits for other replicas."""
+"""The response of a lane that waits: for other replicas, or for more records."""
 
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barnabas.server.lanes._lane import LaneRequest
 from barnabas.server.metrics.registry import RequestMetrics
@@ -16,18 +16,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WriteResponse = Callable[[Sink], None]
-"""Writes the body of the response to an empty sink, and counts its error codes."""
+WriteResponse = Callable[[Sink], "asyncio.Future[Any] | None"]
+"""Writes the body of the response to an empty sink, and counts its error codes. If it has to wait
+once more, it returns what for, writes nothing, and is called again then."""
 
 
 class DelayedResponse:
     """Has the position of a lane's response from its creation on, and completes it later.
 
     A lane creates it as the last thing before it returns DELAYED. When `operation` is done, in a
-    later turn of the loop, `write` is called once, with the present state of the partitions to
-    look at. If the client disconnects before that, the operation is cancelled instead.
+    later turn of the loop, `write` is called, with the present state of the partitions to look at.
+    If the client disconnects before that, the operation is cancelled instead.
 
-    The records of the Produce request are appended already: the connection may start the next one.
+    `allows_next_produce` says that the records of a Produce request are appended already: the
+    connection may start the next one.
     """
 
     __slots__ = (
@@ -40,18 +42,20 @@ class DelayedResponse:
         "_operation",
         "_response",
         "_write",
+        "allows_next_produce",
     )
-
-    allows_next_produce = True
 
     def __init__(
         self,
         request: LaneRequest,
         metrics: RequestMetrics,
-        operation: "asyncio.Future[bool]",
+        operation: "asyncio.Future[Any]",
         write: WriteResponse,
         monotonic_ns: Callable[[], int],
+        *,
+        allows_next_produce: bool,
     ) -> None:
+        self.allows_next_produce = allows_next_produce
         self._connection: ClientConnection = request.connection
         self._correlation_id = request.correlation_id
         self._has_flexible_header = request.has_flexible_response_header
@@ -68,19 +72,24 @@ class DelayedResponse:
         """Called when the client disconnects."""
         self._operation.cancel()
 
-    def _on_done(self, operation: "asyncio.Future[bool]") -> None:
+    def _on_done(self, operation: "asyncio.Future[Any]") -> None:
         ended_ns = self._monotonic_ns()
-        self._metrics.remote_ns.observe(ended_ns - self._delayed_ns)
         connection = self._connection
+        sink = Sink()
+        if not connection.is_closed:
+            try:
+                operation.result()
+                another = self._write(sink)
+            except Exception as failure:
+                log.error("Failed to handle a request from %s", connection, exc_info=failure)
+                connection.close("internal error")
+            else:
+                if another is not None:
+                    self._operation = another
+                    another.add_done_callback(self._on_done)
+                    return
+        self._metrics.remote_ns.observe(ended_ns - self._delayed_ns)
         if connection.is_closed:
-            return
-        try:
-            operation.result()
-            sink = Sink()
-            self._write(sink)
-        except Exception as failure:
-            log.error("Failed to handle a request from %s", connection, exc_info=failure)
-            connection.close("internal error")
             return
         out = Outgoing()
         append_response(sink, self._correlation_id, self._has_flexible_header, out)

@@ -59,6 +59,7 @@ class ProduceOutcome:
                     uncommitted.wait(broker.purgatory, timeout_ms),
                     self._write_committed,
                     broker.monotonic_ns,
+                    allows_next_produce=True,
                 )
                 return DELAYED
         request.sink.clear()
