@@ -1,0 +1,1 @@
+"""Connect's REST API."""
