@@ -110,7 +110,7 @@ class SourceConnector(Connector):
         Called in a task, in a process of its own, and possibly again with the same position.
         """
 
-    def commit(self, positions: Sequence[tuple[Partition, Position]]) -> None:  # noqa: B027
+    def commit(self, positions: Sequence[tuple[Partition, Position]]) -> None:
         """Called in the driver after the positions were committed, to release what was read."""
 
     def check_offsets(self, offsets: Sequence[tuple[Partition, Position | None]]) -> bool:
@@ -195,7 +195,7 @@ class SinkConnector(Connector):
     def open(self, context: WriteContext) -> SinkWriter:
         """Called in a task."""
 
-    def commit(self, reports: Sequence[WriteReport]) -> None:  # noqa: B027 - most need nothing
+    def commit(self, reports: Sequence[WriteReport]) -> None:
         """Called in the driver when all tasks of a micro-batch have closed their writers."""
 
     def check_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> bool:

@@ -91,9 +91,7 @@ class ForwardToLeader(Exception):
 class StatusListener(Protocol):
     """Is told of changes by the engine, in the event loop: the herder stores them."""
 
-    def on_connector_status(
-        self, name: str, state: State, trace: str | None = None
-    ) -> None: ...
+    def on_connector_status(self, name: str, state: State, trace: str | None = None) -> None: ...
 
     def on_task_status(
         self, name: str, task: int, state: State, trace: str | None = None
@@ -123,7 +121,9 @@ class ConnectorEngine(Protocol):
         """Ends the micro-batches that run, commits them, and releases everything."""
         ...
 
-    async def run_connector(self, name: str, config: Mapping[str, str], target: TargetState) -> None:
+    async def run_connector(
+        self, name: str, config: Mapping[str, str], target: TargetState
+    ) -> None:
         """Starts a connector, or changes its settings or target state.
 
         Returns as soon as an older run of it can write nothing more; the start itself goes on in
@@ -187,9 +187,7 @@ class Herder(Protocol):
         """Returns whether the connector was created. The settings are validated by it."""
         ...
 
-    async def patch_config(
-        self, name: str, changes: Mapping[str, str | None]
-    ) -> ConnectorInfo: ...
+    async def patch_config(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo: ...
 
     async def delete(self, name: str) -> None: ...
 
