@@ -16,7 +16,7 @@ from barnabas.cli.signals import stop_event
 from barnabas.registry.listener_settings import RegistryConfigError, RegistryListener
 from barnabas.registry.service import serve_registry
 from barnabas.registry.settings import RegistrySettings
-from barnabas.registry.topic import TopicError
+from barnabas.client.compacted_topic import TopicError
 
 
 def read_listener(file: str | None) -> RegistryListener:

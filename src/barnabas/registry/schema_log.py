@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from barnabas.client._message import Message
 from barnabas.client.cluster import ClusterClient
+from barnabas.client.compacted_topic import CompactedTopic, prepare_compacted_topic
 from barnabas.client.consumer.aio import AioConsumer
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.client.producer.aio import AioProducer
@@ -30,7 +31,6 @@ from barnabas.registry.records import (
 )
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import RegistryState
-from barnabas.registry.topic import prepare_topic
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -62,7 +62,17 @@ class SchemaLog:
 
     async def start(self) -> None:
         """Creates the topic if there is none. Returns when it has been read to its end."""
-        await prepare_topic(self._settings)
+        await prepare_compacted_topic(
+            self._settings.kafka_client_config,
+            CompactedTopic(
+                self._settings.topic,
+                content="schemas",
+                is_single_partition=True,
+                replication_factor=self._settings.replication_factor,
+            ),
+            start_timeout_ms=self._settings.start_timeout_ms,
+            timeout_ms=self._settings.timeout_ms,
+        )
         await self._restart_reader(await self._fetch_topic_id())
         self._watcher = asyncio.create_task(self._watch_topic())
 
