@@ -317,16 +317,14 @@ def _load(target: str, name: str) -> type:
         for part in attribute.split("."):
             found = getattr(found, part)
     except ModuleNotFoundError as error:
-        raise PluginNotLoadedError(
-            _cannot_load(name, f"there is no module {error.name}")
-        ) from error
+        raise _not_loaded(name, f"there is no module {error.name}") from error
     except AttributeError as error:
-        raise PluginNotLoadedError(_cannot_load(name, str(error))) from error
+        raise _not_loaded(name, str(error)) from error
     except Exception as error:  # whatever the module of a user raises
         reason = f"{type(error).__name__}: {error}"
-        raise PluginNotLoadedError(_cannot_load(name, reason)) from error
+        raise _not_loaded(name, reason) from error
     if not isinstance(found, type):
-        raise PluginNotLoadedError(_cannot_load(name, "it is not a class"))
+        raise _not_loaded(name, "it is not a class")
     return cast("type", found)
 
 
