@@ -1,4 +1,4 @@
-"""TLS of the registry: the contexts of its listener, and of its requests to other instances.
+"""TLS of an HTTP service: the contexts of its listener, and of its requests to other instances.
 
 Replaced key and trust stores are read again within seconds. Existing connections keep theirs.
 """
@@ -12,28 +12,28 @@ from datetime import UTC, datetime
 from barnabas.net.certificates import CertificateInfo
 from barnabas.net.listener_config import ListenerConfig, TlsConfigError
 from barnabas.net.tls_stores import ListenerStores, fingerprint_of, load_stores, tls_settings
-from barnabas.registry.listener_settings import RegistryConfigError
 
 _log = logging.getLogger(__name__)
 CHECK_INTERVAL_S = 5.0
 
 
-class RegistryTls:
+class HttpTls:
     """Reads the stores at the start, and again when their files have changed."""
 
     def __init__(
-        self, config: ListenerConfig, monotonic_s: Callable[[], float] = time.monotonic
+        self,
+        config: ListenerConfig,
+        service: str,
+        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises RegistryConfigError."""
+        """`service` is what messages call it. Raises TlsConfigError."""
         self._config = config
+        self._service = service
         self._monotonic_s = monotonic_s
         self._checked_s = monotonic_s()
         self._rejected: tuple[object, ...] = ()
         """The fingerprint of stores that could not be used, which are not read again."""
-        try:
-            self._load()
-        except TlsConfigError as error:
-            raise RegistryConfigError(str(error)) from None
+        self._load()
 
     @property
     def server(self) -> ssl.SSLContext:
@@ -59,7 +59,7 @@ class RegistryTls:
         try:
             self._load()
         except TlsConfigError as error:
-            _log.error("the registry keeps its current certificates: %s", error)
+            _log.error("%s keeps its current certificates: %s", self._service, error)
 
     def _load(self) -> None:
         stores = load_stores(self._config)
@@ -70,7 +70,7 @@ class RegistryTls:
             server = settings.server_context(self._config["ssl.client.auth"])
             client = settings.client_context()
         except (OSError, ValueError) as error:
-            raise TlsConfigError(f"the stores of the registry cannot be used: {error}") from None
+            raise TlsConfigError(f"the stores of {self._service} cannot be used: {error}") from None
         self._stores, self._server, self._client = stores, server, client
         _warn_of_expiry(stores)
 

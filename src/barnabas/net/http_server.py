@@ -1,4 +1,4 @@
-"""The HTTP server of the registry: uvicorn, with bounded connections, handshakes and requests."""
+"""The HTTP server of a service: uvicorn, with bounded connections, handshakes and requests."""
 
 import asyncio
 import contextlib
@@ -22,8 +22,12 @@ _GRACE_S = 5
 
 
 def build_server(
-    app: Any, sockets: list[socket.socket], tls: Callable[[], ssl.SSLContext] | None
+    app: Any,
+    sockets: list[socket.socket],
+    tls: Callable[[], ssl.SSLContext] | None,
+    service: str,
 ) -> uvicorn.Server:
+    """`service` is what log lines call it, such as "the schema registry"."""
     config = uvicorn.Config(
         app,
         http=BoundedHttpProtocol,
@@ -36,27 +40,30 @@ def build_server(
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
     )
+    _OTHER_PROTOCOLS.service = service
     logging.getLogger("uvicorn.error").addFilter(_OTHER_PROTOCOLS)
-    return RegistryServer(config, sockets, tls)
+    return ServiceServer(config, sockets, tls, service)
 
 
-class RegistryServer(uvicorn.Server):
-    """Accepts with `HttpAcceptor`, and leaves signals to the process that runs the registry."""
+class ServiceServer(uvicorn.Server):
+    """Accepts with `HttpAcceptor`, and leaves signals to the process that runs the service."""
 
     def __init__(
         self,
         config: uvicorn.Config,
         listening: list[socket.socket],
         tls: Callable[[], ssl.SSLContext] | None,
+        service: str,
     ) -> None:
         super().__init__(config)
+        self._service = service
         self._listening = listening
         self._tls = tls
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         acceptor = HttpAcceptor(
-            "the schema registry",
+            self._service,
             self._listening,
             self._create_protocol,
             lambda: len(self.server_state.connections),
@@ -116,6 +123,7 @@ class BoundedHttpProtocol(H11Protocol):
 class _OtherProtocolFilter(logging.Filter):
     """Says what an invalid request often is, which uvicorn does not know, once a minute."""
 
+    service = ""
     _last_s = 0.0
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -125,8 +133,8 @@ class _OtherProtocolFilter(logging.Filter):
             return False
         self._last_s = record.created
         record.msg = (
-            "A client sent a request that is not HTTP: this port is for clients of the schema "
-            "registry. Kafka clients connect to a broker's port"
+            f"A client sent a request that is not HTTP: this port is for clients of {self.service}."
+            " Kafka clients connect to a broker's port"
         )
         return True
 
