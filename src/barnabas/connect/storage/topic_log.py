@@ -9,6 +9,7 @@ acknowledged and applied. Transactions that were not committed are not read.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -58,7 +59,7 @@ class TopicLog:
         self._consumer: AioConsumer | None = None
         self._producer: AioProducer | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._positions: dict[int, int] = {}  # the offset after what was applied, by partition
+        self.positions: dict[int, int] = {}  # the offset after what was applied, by partition
         self._progress = asyncio.Condition()
         self._error = ""
 
@@ -87,7 +88,7 @@ class TopicLog:
             }
         )
         partitions = await self._partitions()
-        self._positions = dict.fromkeys(partitions, 0)
+        self.positions = dict.fromkeys(partitions, 0)
         await self._consumer.assign(
             [TopicPartition(self.topic, each, OFFSET_BEGINNING) for each in partitions]
         )
@@ -109,7 +110,7 @@ class TopicLog:
     async def read_to_end(self) -> None:
         """Returns when everything is applied that was committed before the call."""
         assert self._admin is not None
-        latest = {TopicPartition(self.topic, each): OffsetSpec.latest() for each in self._positions}
+        latest = {TopicPartition(self.topic, each): OffsetSpec.latest() for each in self.positions}
         ends = await self._admin.list_offsets(latest, isolation_level=IsolationLevel.READ_COMMITTED)
         await self.wait_until_applied(
             {partition.partition: ends[partition].offset for partition in latest}
@@ -119,7 +120,7 @@ class TopicLog:
         """Returns when everything before these offsets is applied. Raises TimeoutError."""
 
         def is_applied() -> bool:
-            return all(self._positions.get(each, 0) >= end for each, end in positions.items())
+            return all(self.positions.get(each, 0) >= end for each, end in positions.items())
 
         async with self._progress:
             await asyncio.wait_for(
@@ -179,12 +180,12 @@ class TopicLog:
             assert partition is not None
             assert offset is not None
             self._apply(message)
-            self._positions[partition] = offset + 1
+            self.positions[partition] = offset + 1
             self._error = ""
         elif error.code() == KafkaError._PARTITION_EOF:
             assert partition is not None
             assert offset is not None
-            self._positions[partition] = max(self._positions[partition], offset)
+            self.positions[partition] = max(self.positions[partition], offset)
         elif error.str() != self._error:
             self._error = error.str()
             _log.warning("cannot read topic %s: %s", self.topic, self._error)
@@ -222,3 +223,8 @@ def next_offsets(written: Iterable[Message]) -> dict[int, int]:
         assert offset is not None
         positions[partition] = max(positions.get(partition, 0), offset + 1)
     return positions
+
+
+def json_record(key: str, value: Mapping[str, Any]) -> KeyAndValue:
+    """Returns a record as Connect writes them: without spaces, and not in ASCII only."""
+    return key.encode(), json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
