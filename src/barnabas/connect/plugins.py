@@ -271,6 +271,21 @@ def find_predicate(name: str) -> type[Predicate]:
     return _find(name, (PluginKind.PREDICATE,), (Predicate,))
 
 
+def find_plugin(name: str) -> tuple[type[Any], PluginKind]:
+    """Returns a class of any kind. Raises as `find_connector`."""
+    name = resolve_connector(name.strip())
+    plugin = plugin_named(name)
+    if plugin is not None:
+        return plugin.load(), plugin.kind
+    if ":" not in name:
+        raise PluginNotFoundError(f"There is no plugin {name}")
+    found = _load(name, name)
+    kind = _kind_of(found)
+    if kind is None:
+        raise PluginNotLoadedError(f"Class {name} extends no class of Connect")
+    return found, kind
+
+
 def plugin_named(name: str, *kinds: PluginKind) -> Plugin | None:
     """Returns the plugin that has the name or alias, or None. `module:Class` has no name."""
     for kind in kinds or PluginKind:

@@ -4,7 +4,7 @@ A connector's settings are those of all connectors, its own, and those of its tr
 predicates and converters. `validate` is what `PUT /connector-plugins/NAME/config/validate`
 responds with, and `check_connector_config` is what the creation of a connector needs.
 
-References to config providers have to be resolved before.
+References to config providers have to be resolved before: see `resolve`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from barnabas.config.providers import resolve_references
 from barnabas.connect.common_settings import (
     DEFAULT_GROUP,
     DEFAULT_HEADER_CONVERTER,
@@ -48,6 +49,7 @@ from barnabas.connect.plugins import (
     find_connector,
     find_converter,
     find_header_converter,
+    find_plugin,
     find_predicate,
     find_transform,
     plugin_named,
@@ -108,6 +110,18 @@ class ValidatedConfig:
         }
 
 
+def resolve(config: Config, worker: Mapping[str, str]) -> dict[str, str | None]:
+    """Returns the settings with what the worker's config providers keep for them.
+
+    Raises RequestFailed 400.
+    """
+    given = {name: text for name, text in config.items() if text is not None}
+    resolved, problems = resolve_references(given, worker)
+    if problems:
+        raise RequestFailed(400, "; ".join(problems))
+    return {**config, **resolved}
+
+
 def check_connector_config(
     config: Config, worker: Mapping[str, str] | None = None
 ) -> ConnectorKind:
@@ -144,7 +158,7 @@ def validate(config: Config, worker: Mapping[str, str] | None = None) -> Validat
     common = _Section.joined(sections)
     _check_topics(config, common) if is_sink else _check_exactly_once(config, worker, common)
     _check_predicates(config, common)
-    _check_converters(common)
+    _check_converters(config, common)
     _check_null_values(config, common)
     own = _connector_section(connector, config)
     own_converters = [
@@ -163,30 +177,16 @@ def plugin_settings(name: str) -> list[OrderedSetting]:
 
     Raises RequestFailed 404 if there is no such plugin.
     """
-    for kinds, find in _FINDERS:
-        try:
-            found = find(name)
-        except PluginNotFoundError:
-            continue
-        except ConnectError as error:
-            raise RequestFailed(500, str(error)) from None
-        own = ordered(found.config_def())
-        if kinds != CONNECTOR_KINDS:
-            return own
-        kind = PluginKind.SINK if issubclass(found, SinkConnector) else PluginKind.SOURCE
-        names = {each.setting.name for each in own}
-        shared = common_settings(kind, _version(resolve_connector(name), *CONNECTOR_KINDS))
-        return [*own, *(each for each in shared if each.setting.name not in names)]
-    raise RequestFailed(404, f"Unknown plugin {name}.")
-
-
-_FINDERS: Final[Sequence[tuple[tuple[PluginKind, ...], Callable[[str], Any]]]] = (
-    (CONNECTOR_KINDS, find_connector),
-    ((PluginKind.CONVERTER,), find_converter),
-    ((PluginKind.HEADER_CONVERTER,), find_header_converter),
-    ((PluginKind.TRANSFORM,), find_transform),
-    ((PluginKind.PREDICATE,), find_predicate),
-)
+    try:
+        found, kind = find_plugin(name)
+    except PluginNotFoundError:
+        raise RequestFailed(404, f"Unknown plugin {name}.") from None
+    own = ordered(found.config_def())
+    if kind not in CONNECTOR_KINDS:
+        return own
+    names = {each.setting.name for each in own}
+    shared = common_settings(kind, _version(resolve_connector(name), *CONNECTOR_KINDS))
+    return [*own, *(each for each in shared if each.setting.name not in names)]
 
 
 # Sections: settings that are validated together
@@ -516,13 +516,15 @@ def _find_converter(setting: str, name: str) -> Any:
     return find_header_converter(name) if setting == "header.converter" else find_converter(name)
 
 
-def _check_converters(section: _Section) -> None:
+def _check_converters(config: Config, section: _Section) -> None:
+    """Finds the converters that the connector names; those of the worker were found before."""
     for setting, kind in _CONVERTER_KINDS.items():
         value = section.values[setting]
         if not value.value:
             continue
         try:
-            _find_converter(setting, value.value)
+            if setting in config:
+                _find_converter(setting, value.value)
         except PluginNotFoundError as error:
             value.errors.append(
                 f"Invalid value {value.value} for configuration {setting}: Class {value.value} "
@@ -593,8 +595,8 @@ def _overrides(
         for name, text in config.items():
             if not name.startswith(prefix):
                 continue
-            value = ConfigValue(name, text)
             override = name.removeprefix(prefix)
+            value = _override(name, override, text)
             if allowed is not None and override not in allowed:
                 value.errors.append(
                     f"The '{policy}' policy does not allow '{override}' to be overridden in the "
@@ -602,6 +604,21 @@ def _overrides(
                 )
             result.append(ValidatedSetting(None, value))
     return result
+
+
+def _override(name: str, override: str, text: str | None) -> ConfigValue:
+    """Names that no client has are allowed, as in Kafka."""
+    from barnabas.client.errors import KafkaException, error_in
+    from barnabas.client.settings.parser import declarations, is_secret
+    from barnabas.client.settings.parser import parse_value as parse_client_value
+
+    value = ConfigValue(name, HIDDEN if is_secret(override) else text)
+    if text is not None and declarations(override):
+        try:
+            parse_client_value(override, text)
+        except KafkaException as error:
+            value.errors.append(error_in(error).str())
+    return value
 
 
 def _allowed_overrides(policy: str, worker: Mapping[str, str]) -> Sequence[str] | None:

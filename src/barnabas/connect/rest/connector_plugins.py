@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -14,7 +15,13 @@ from barnabas.connect.plugins import CONNECTOR_KINDS, Plugin, all_plugins
 from barnabas.connect.rest.forwarding import calls_herder
 from barnabas.connect.rest.requests import path_text, query_flag, read_settings, worker_of
 from barnabas.connect.rest.responses import json_response
-from barnabas.connect.validation import definition_json, plugin_settings, validate
+from barnabas.connect.validation import (
+    ValidatedConfig,
+    definition_json,
+    plugin_settings,
+    resolve,
+    validate,
+)
 
 _SUFFIX = "Connector"
 
@@ -45,8 +52,12 @@ async def validate_config(request: Request) -> Response:
         raise RequestFailed(
             400, f"Included connector type {included} does not match request type {plugin}"
         )
-    validated = await asyncio.to_thread(validate, config, worker_of(request))
+    validated = await asyncio.to_thread(_validate, config, worker_of(request))
     return json_response(validated.to_json())
+
+
+def _validate(config: Mapping[str, str | None], worker: Mapping[str, str]) -> ValidatedConfig:
+    return validate(resolve(config, worker), worker)
 
 
 def _short_name(name: str) -> str:
