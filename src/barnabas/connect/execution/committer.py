@@ -1,0 +1,171 @@
+"""Commits what items have done. Its functions block; they are called in threads of the driver."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from barnabas.client.admin.model import ConsumerGroupTopicPartitions
+from barnabas.client.errors import KafkaException
+from barnabas.client.producer import Producer
+from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.connect.connector import SinkConnector, WriteReport
+from barnabas.connect.connector import TopicPartition as PartitionKey
+from barnabas.spark.sink import protocol
+from barnabas.spark.sink.protocol import TaskReport, WriteJob
+from barnabas.spark.sink.transaction_log import (
+    REQUEST_TIMEOUT_S,
+    BrokerTransactionLog,
+    admin_client,
+)
+
+log = logging.getLogger("barnabas.connect")
+
+TRANSACTION_TIMEOUT_MS = 900_000
+"""Of the transaction that is open while a sink commits: the longest that brokers allow."""
+
+
+class SinkCommitter:
+    """Commits the offsets of a sink's group, in transactions.
+
+    `fence` makes every commit of an earlier instance fail.
+    """
+
+    def __init__(
+        self,
+        connector: SinkConnector,
+        group: str,
+        transactional_id: str,
+        producer: Mapping[str, str],
+        admin: Mapping[str, str],
+    ) -> None:
+        self._connector = connector
+        self._group = group
+        self._admin = admin
+        self._conf = {
+            **producer,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": str(TRANSACTION_TIMEOUT_MS),
+        }
+        self._producer: Producer | None = None
+
+    def fence(self) -> None:
+        self.close()
+        producer = Producer(dict(self._conf))
+        try:
+            producer.init_transactions(REQUEST_TIMEOUT_S)
+        except BaseException:
+            producer.close(0)
+            raise
+        self._producer = producer
+
+    def committed(self, partitions: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
+        """Returns the positions that are kept with the data, or else the group's offsets."""
+        if not partitions:
+            return {}
+        kept = self._connector.committed_positions(partitions)
+        if kept is not None:
+            return dict(kept)
+        return group_offsets(self._admin, self._group, partitions)
+
+    def commit(self, reports: Sequence[WriteReport]) -> None:
+        """After an error, only `fence` and `committed` tell what was committed."""
+        assert self._producer is not None, "fence() comes before commit()"
+        offsets = [
+            TopicPartition(*key, position)
+            for report in reports
+            for key, position in report.positions.items()
+        ]
+        producer = self._producer
+        producer.begin_transaction()
+        try:
+            # An instance that was fenced fails here, before the connector commits anything.
+            group = ConsumerGroupMetadata(self._group)
+            producer.send_offsets_to_transaction(offsets, group, REQUEST_TIMEOUT_S)
+            self._connector.commit(reports)
+            producer.commit_transaction(REQUEST_TIMEOUT_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._producer is not None:
+            producer, self._producer = self._producer, None
+            producer.close(0)
+
+
+def group_offsets(
+    admin: Mapping[str, str], group: str, partitions: Sequence[PartitionKey] | None
+) -> dict[PartitionKey, int]:
+    """Returns the committed offsets of some or all partitions. Waits for open transactions."""
+    wanted = None if partitions is None else [TopicPartition(*key) for key in partitions]
+    futures = admin_client(admin).list_consumer_group_offsets(
+        [ConsumerGroupTopicPartitions(group, wanted)],
+        require_stable=True,
+        request_timeout=REQUEST_TIMEOUT_S,
+    )
+    found: ConsumerGroupTopicPartitions = futures[group].result()
+    return {
+        (each.topic, each.partition): each.offset
+        for each in found.topic_partitions or ()
+        if each.offset >= 0
+    }
+
+
+class SourceCommitter:
+    """Decides on the transactions of a source's tasks, which have their rows and positions.
+
+    Positions are in the transaction of their rows. So a transaction that times out after its
+    decision, because no driver committed it, is no loss: its rows are read again.
+    """
+
+    def __init__(self, prefix: str, producer: Mapping[str, str]) -> None:
+        self._prefix = prefix
+        self._log = BrokerTransactionLog(producer, prefix)
+        self._last_batch = -1
+
+    def recover(self) -> None:
+        """Fences other drivers, completes the last decision and aborts everything else.
+
+        Afterwards, the positions in the offset topic are those of the rows that are committed.
+        """
+        self._log.reset()
+        last = self._log.fence_other_drivers()
+        if last is not None:
+            self._last_batch = max(self._last_batch, last.batch)
+            prepared = [entry.prepared for entry in last.transactions]
+            lost = self._log.complete(prepared, committed=True)
+            if lost:
+                log.warning(
+                    "%s: transactions timed out, and are written again: %s", self._prefix, lost
+                )
+        self._abort_orphans()
+
+    def next_job(self) -> WriteJob:
+        self._last_batch += 1
+        return WriteJob(self._prefix, self._prefix, self._last_batch, None)
+
+    def commit(self, job: WriteJob, reports: Sequence[TaskReport]) -> None:
+        """After an error, `recover` has to follow."""
+        is_decided = protocol.commit(self._log, job, reports)
+        is_due = is_decided and self._log.is_orphan_check_due(job.run, time.monotonic())
+        if is_due or any(report.attempt for report in reports):
+            self._abort_orphans()
+
+    def close(self) -> None:
+        self._log.reset()
+
+    def _abort_orphans(self) -> None:
+        """Ends the transactions of tasks that died. They are undecided, so it may be late."""
+        try:
+            orphans = protocol.abort_orphans(self._log)
+        except KafkaException as error:
+            log.warning("%s: failed tasks may have open transactions: %s", self._prefix, error)
+            return
+        if orphans:
+            log.info("%s: aborted %d transactions of failed tasks", self._prefix, len(orphans))
+
+
+def transaction_reports(reports: Iterable[TaskReport | None]) -> list[TaskReport]:
+    return [report for report in reports if report is not None]
