@@ -73,7 +73,7 @@ class GroupCallbacks(Protocol):
         """Whether this instance has replaced the member with this metadata."""
         ...
 
-    def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    async def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Returns the assignments of all members, as their leader."""
         ...
 
@@ -187,7 +187,7 @@ class GroupMembership:
             members = {member.member_id: bytes(member.metadata) for member in joined.members}
             assignments = [
                 SyncGroupRequestAssignment(member_id=id_, assignment=content)
-                for id_, content in self._callbacks.assign(members).items()
+                for id_, content in (await self._callbacks.assign(members)).items()
             ]
         synced = await self._send_request(
             SyncGroupRequest(

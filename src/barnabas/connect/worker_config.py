@@ -203,7 +203,7 @@ class WorkerConfig:
     @property
     def exactly_once(self) -> bool:
         """Whether sources write exactly once."""
-        return self.values["exactly.once.source.support"].lower() == "enabled"
+        return str(self.values["exactly.once.source.support"]).lower() == "enabled"
 
     @property
     def config_topic(self) -> str:

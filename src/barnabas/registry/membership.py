@@ -93,7 +93,7 @@ class _Election:
         identity = InstanceIdentity.from_member_metadata(metadata)
         return identity is not None and identity.url == self._identity.url
 
-    def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    async def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
         return dict.fromkeys(members, elect(members).encode())
 
     async def on_assigned(self, assignment: bytes, generation: GroupGeneration) -> None:

@@ -18,6 +18,7 @@ from barnabas.connect.storage.config_state import (
     ConfigChange,
     ConfigState,
     Unreadable,
+    logger_record,
     task_count_record,
     task_records,
 )
@@ -123,6 +124,10 @@ class ConfigTopic:
         if is_exactly_once:  # how many transactional ids a worker in Java must fence
             records.append(task_count_record(name, len(configs)))
         await self._log.append(records)
+
+    async def put_logger_level(self, namespace: str, level: str) -> None:
+        """Sets a level on every instance that runs now."""
+        await self._log.append([logger_record(namespace, level)])
 
     def _apply(self, message: Message) -> None:
         key = message.key()

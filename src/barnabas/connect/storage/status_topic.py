@@ -95,6 +95,11 @@ class StatusState:
     def topics(self, connector: str) -> set[str]:
         return set(self._topics.get(connector, ()))
 
+    def all_statuses(self) -> list[Status]:
+        """Returns the statuses of all connectors and tasks."""
+        tasks = (status for each in self._tasks.values() for status in each.values())
+        return [*self.connectors.values(), *tasks]
+
     def names(self) -> set[str]:
         """Returns the connectors that anything is stored of."""
         return {*self.connectors, *self._tasks, *self._topics}
