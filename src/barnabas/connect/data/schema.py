@@ -233,3 +233,32 @@ _FROM_ARROW: tuple[tuple[str, Type, str | None], ...] = (
     ("is_time", Type.INT32, TIME),
     ("is_timestamp", Type.INT64, TIMESTAMP),
 )
+
+
+def java_type_name(arrow_type: pa.DataType) -> str:
+    """Returns the class that Kafka Connect has values of the type in, for error messages."""
+    import pyarrow.types as types
+
+    names = ((check, name) for check, name in _JAVA_CLASSES if getattr(types, check)(arrow_type))
+    return next((f"class {name}" for _, name in names), f"Arrow type {arrow_type}")
+
+
+_JAVA_CLASSES = (
+    ("is_boolean", "java.lang.Boolean"),
+    ("is_int8", "java.lang.Byte"),
+    ("is_int16", "java.lang.Short"),
+    ("is_int32", "java.lang.Integer"),
+    ("is_int64", "java.lang.Long"),
+    ("is_float32", "java.lang.Float"),
+    ("is_float64", "java.lang.Double"),
+    ("is_string", "java.lang.String"),
+    ("is_large_string", "java.lang.String"),
+    ("is_binary", "[B"),
+    ("is_large_binary", "[B"),
+    ("is_decimal", "java.math.BigDecimal"),
+    ("is_temporal", "java.util.Date"),
+    ("is_struct", "org.apache.kafka.connect.data.Struct"),
+    ("is_map", "java.util.HashMap"),
+    ("is_list", "java.util.ArrayList"),
+    ("is_large_list", "java.util.ArrayList"),
+)
