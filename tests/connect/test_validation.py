@@ -4,13 +4,8 @@ import pytest
 from tests.connect.rest.plugins_of_tests import MODULE
 
 from barnabas.connect.model import ConnectorKind, RequestFailed
-from barnabas.connect.validation import (
-    ValidatedConfig,
-    check_connector_config,
-    resolve,
-    shown_value,
-    validate,
-)
+from barnabas.connect.validated_config import ValidatedConfig, shown_value
+from barnabas.connect.validation import check_connector_config, resolve, validate
 
 SINK = {"name": "x", "connector.class": f"{MODULE}:FileSink", "topics": "lines"}
 SOURCE = {"name": "x", "connector.class": f"{MODULE}:FileSource", "topic": "lines"}

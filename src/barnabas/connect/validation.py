@@ -10,11 +10,12 @@ References to config providers have to be resolved before: see `resolve`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from barnabas.config.providers import resolve_references
+from barnabas.connect.client_overrides import client_overrides
 from barnabas.connect.common_settings import (
     DEFAULT_GROUP,
     DEFAULT_HEADER_CONVERTER,
@@ -28,7 +29,6 @@ from barnabas.connect.common_settings import (
     topic_creation_settings,
 )
 from barnabas.connect.config_def import (
-    HIDDEN,
     ConfigDef,
     ConfigType,
     ConfigValue,
@@ -55,6 +55,7 @@ from barnabas.connect.plugins import (
     plugin_named,
     resolve_connector,
 )
+from barnabas.connect.validated_config import ValidatedConfig, ValidatedSetting
 
 Config = Mapping[str, str | None]
 
@@ -70,44 +71,6 @@ _HINT: Final = (
     "You can also find the above list of errors at the endpoint "
     "`/connector-plugins/{connectorType}/config/validate`"
 )
-
-_PRINCIPAL_SETTINGS: Final = ("sasl.jaas.config", "sasl.mechanism", "security.protocol")
-_OVERRIDE_PREFIXES: Final = ("producer.override.", "consumer.override.", "admin.override.")
-
-
-@dataclass(slots=True, frozen=True)
-class ValidatedSetting:
-    """A setting with its value. Without a definition, the connector does not have the setting."""
-
-    definition: OrderedSetting | None
-    value: ConfigValue
-
-
-@dataclass(slots=True)
-class ValidatedConfig:
-    """The result of a validation."""
-
-    name: str
-    """The connector class as it was given."""
-    kind: ConnectorKind
-    settings: list[ValidatedSetting] = field(default_factory=list)
-
-    @property
-    def errors(self) -> list[str]:
-        return [error for setting in self.settings for error in setting.value.errors]
-
-    @property
-    def groups(self) -> list[str]:
-        groups = (each.definition.setting.group for each in self.settings if each.definition)
-        return list(dict.fromkeys(group for group in groups if group is not None))
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "error_count": len(self.errors),
-            "groups": self.groups,
-            "configs": [_setting_json(setting) for setting in self.settings],
-        }
 
 
 def resolve(config: Config, worker: Mapping[str, str]) -> dict[str, str | None]:
@@ -166,7 +129,7 @@ def validate(config: Config, worker: Mapping[str, str] | None = None) -> Validat
     ]
     validated.settings = [
         *common.updated_with(own).settings(),
-        *_overrides(config, worker, is_sink=is_sink),
+        *client_overrides(config, worker, is_sink=is_sink),
         *(setting for section in own_converters for setting in section.settings()),
     ]
     return validated
@@ -578,127 +541,6 @@ def _topic_creation_section(config: Config) -> _Section:
             added = _Section.validated(definitions, config, f"{TOPIC_CREATION_PREFIX}{alias}.")
             section = section.updated_with(added)
     return section
-
-
-# Overrides of the settings of clients
-
-
-def _overrides(
-    config: Config, worker: Mapping[str, str], *, is_sink: bool
-) -> list[ValidatedSetting]:
-    """Returns what a connector changes of its clients, as the policy of the worker allows it."""
-    policy = worker.get("connector.client.config.override.policy", "All").strip()
-    policy = policy.rpartition(".")[2].removesuffix("ConnectorClientConfigOverridePolicy")
-    allowed = _allowed_overrides(policy, worker)
-    result = []
-    for prefix in _used_clients(config, is_sink=is_sink):
-        for name, text in config.items():
-            if not name.startswith(prefix):
-                continue
-            override = name.removeprefix(prefix)
-            value = _override(name, override, text)
-            if allowed is not None and override not in allowed:
-                value.errors.append(
-                    f"The '{policy}' policy does not allow '{override}' to be overridden in the "
-                    "connector configuration."
-                )
-            result.append(ValidatedSetting(None, value))
-    return result
-
-
-def _override(name: str, override: str, text: str | None) -> ConfigValue:
-    """Names that no client has are allowed, as in Kafka."""
-    from barnabas.client.errors import KafkaException, error_in
-    from barnabas.client.settings.parser import declarations, is_secret
-    from barnabas.client.settings.parser import parse_value as parse_client_value
-
-    value = ConfigValue(name, HIDDEN if is_secret(override) else text)
-    if text is not None and declarations(override):
-        try:
-            parse_client_value(override, text)
-        except KafkaException as error:
-            value.errors.append(error_in(error).str())
-    return value
-
-
-def _allowed_overrides(policy: str, worker: Mapping[str, str]) -> Sequence[str] | None:
-    """Returns the names that may be overridden; None for all."""
-    match policy:
-        case "None":
-            return ()
-        case "Principal":
-            return _PRINCIPAL_SETTINGS
-        case "Allowlist":
-            return _list(worker, "connector.client.config.override.allowlist")
-        case _:
-            return None
-
-
-def _used_clients(config: Config, *, is_sink: bool) -> list[str]:
-    producer, consumer, admin = _OVERRIDE_PREFIXES
-    has_dead_letters = _is_set(config, "errors.deadletterqueue.topic.name")
-    creates_topics = any(name.startswith(TOPIC_CREATION_PREFIX) for name in config)
-    used = {
-        producer: not is_sink or has_dead_letters,
-        consumer: is_sink,
-        admin: has_dead_letters or (creates_topics and not is_sink),
-    }
-    return [prefix for prefix in _OVERRIDE_PREFIXES if used[prefix]]
-
-
-# JSON
-
-
-def _setting_json(each: ValidatedSetting) -> dict[str, Any]:
-    definition = each.definition
-    type_ = None if definition is None else definition.setting.type
-    value = each.value
-    return {
-        "definition": None if definition is None else definition_json(definition),
-        "value": {
-            "name": value.name,
-            "value": shown_value(value.value, type_),
-            "recommended_values": [
-                shown_value(choice, None if type_ is ConfigType.LIST else type_)
-                for choice in value.recommended_values
-            ],
-            "errors": value.errors,
-            "visible": value.is_visible,
-        },
-    }
-
-
-def definition_json(each: OrderedSetting) -> dict[str, Any]:
-    setting = each.setting
-    default = None if setting.is_required else shown_value(setting.default, setting.type)
-    return {
-        "name": setting.name,
-        "type": setting.type,
-        "required": setting.is_required,
-        "default_value": default,
-        "importance": setting.importance,
-        "documentation": setting.doc,
-        "group": setting.group,
-        "order_in_group": each.order,
-        "width": setting.width,
-        "display_name": setting.name if setting.display_name is None else setting.display_name,
-        "dependents": list(setting.dependents),
-    }
-
-
-def shown_value(value: Any, type_: ConfigType | None) -> str | None:
-    """Returns the text of a parsed value; a password is hidden."""
-    if value is None:
-        return None
-    if type_ is ConfigType.PASSWORD:
-        return HIDDEN
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ",".join(str(shown_value(each, None)) for each in value)
-    if isinstance(value, type):
-        return value.__qualname__
-    return str(value)
 
 
 def java_map(config: Mapping[str, Any]) -> str:

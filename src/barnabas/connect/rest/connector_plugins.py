@@ -15,13 +15,8 @@ from barnabas.connect.plugins import CONNECTOR_KINDS, Plugin, all_plugins
 from barnabas.connect.rest.forwarding import calls_herder
 from barnabas.connect.rest.requests import path_text, query_flag, read_settings, worker_of
 from barnabas.connect.rest.responses import json_response
-from barnabas.connect.validation import (
-    ValidatedConfig,
-    definition_json,
-    plugin_settings,
-    resolve,
-    validate,
-)
+from barnabas.connect.validated_config import ValidatedConfig, definition_json
+from barnabas.connect.validation import plugin_settings, resolve, validate
 
 _SUFFIX = "Connector"
 
