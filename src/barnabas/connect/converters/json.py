@@ -79,6 +79,16 @@ class JsonConverter(Converter):
                 display_name="Schema Cache Size",
             ),
             Setting(
+                "schema.content",
+                ConfigType.STRING,
+                None,
+                "The schema of all records that a sink reads, which then contain only the payload.",
+                Importance.HIGH,
+                group="Schemas",
+                width=Width.MEDIUM,
+                display_name="Schema Content",
+            ),
+            Setting(
                 "decimal.format",
                 ConfigType.STRING,
                 "BASE64",
@@ -95,19 +105,9 @@ class JsonConverter(Converter):
                 True,
                 "Whether a null is replaced by the default of its field.",
                 Importance.LOW,
-                group="Schemas",
+                group="Serialization",
                 width=Width.MEDIUM,
                 display_name="Replace null with default",
-            ),
-            Setting(
-                "schema.content",
-                ConfigType.STRING,
-                None,
-                "The schema of all records that a sink reads, which then contain only the payload.",
-                Importance.LOW,
-                group="Schemas",
-                width=Width.LONG,
-                display_name="Schema Content",
             ),
         )
 
