@@ -1,0 +1,81 @@
+"""A service with its own Spark, run by test_session.py. Prints nothing but its results, as JSON."""
+
+import asyncio
+import json
+import logging
+import os
+import queue
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.spark.runtime.items import IsImported, KillWorker, ReturnValue
+from tests.wait import async_wait_until
+
+from barnabas.spark.runtime.session import ServiceSession
+from barnabas.spark.runtime.state import QueryState, QueryStatus
+from barnabas.spark.runtime.supervisor import QuerySupervisor, RestartSettings
+from barnabas.spark.runtime.temporary_directory import fast_folder
+from barnabas.spark.runtime.work import WorkItem, WorkReport
+from barnabas.spark.runtime.work_query import WorkQuery
+
+RESTARTS = RestartSettings(first_backoff_s=0.1)
+
+
+async def main(folder: Path) -> dict[str, Any]:
+    session = ServiceSession(
+        {"spark.master": "local[2, 3]", "spark.sql.warehouse.dir": str(folder / "warehouse")},
+        app_name="test",
+        preload=("barnabas.spark.progress",),
+    )
+    plans: queue.Queue[list[WorkItem]] = queue.Queue()
+    batches: queue.Queue[Sequence[WorkReport]] = queue.Queue()
+    changes: list[QueryStatus] = []
+
+    def plan(timeout_s: float) -> list[WorkItem]:
+        try:
+            return plans.get(timeout=timeout_s)
+        except queue.Empty:
+            return []
+
+    async def run(*items: WorkItem) -> list[str]:
+        plans.put(list(items))
+        reports = await asyncio.to_thread(batches.get)
+        return [repr(report.error or report.result) for report in reports]
+
+    query = WorkQuery(session, "query", plan, lambda _, reports: batches.put(reports))
+    supervisor = QuerySupervisor(RESTARTS, on_change=changes.append)
+    results: dict[str, Any] = {}
+    status = await supervisor.start(query)
+    assert status.state is QueryState.RUNNING, status.trace
+    marker = folder / "marker"
+    results["killed"] = await run(
+        WorkItem("once", 0, KillWorker(marker)),
+        WorkItem("always", 0, KillWorker(None)),
+        WorkItem("other", 0, ReturnValue("done")),
+    )
+    jvm = session().sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    os.kill(jvm, signal.SIGKILL)
+    await async_wait_until(lambda: supervisor.status("query").state is not QueryState.RUNNING)
+    results["error"] = str(next(status.error for status in changes if status.error))
+    await async_wait_until(lambda: supervisor.status("query").state is QueryState.RUNNING)
+    results["is preloaded"] = await run(WorkItem("other", 0, IsImported("barnabas.spark.progress")))
+    results["directories"] = own_directories()
+    results["after the JVM died"] = await run(WorkItem("other", 1, ReturnValue("again")))
+    await supervisor.close()
+    await asyncio.to_thread(session.close)
+    results["left"] = [path.name for path in folder.iterdir() if path != marker]
+    return results
+
+
+def own_directories() -> list[str]:
+    """Returns the names of the directories in memory that this process has locked."""
+    open_files = {str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.exists()}
+    return [path.name for path in fast_folder().iterdir() if f"{path}/lock" in open_files]
+
+
+if __name__ == "__main__":
+    logging.basicConfig(filename=sys.argv[2], level=logging.INFO)
+    print(json.dumps(asyncio.run(main(Path(sys.argv[1])))))
