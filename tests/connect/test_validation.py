@@ -82,6 +82,19 @@ class TestNames:
         assert error.endswith("had the following ASCII chars: 1, 2")
 
 
+def test_no_setting_may_be_null() -> None:
+    message = ["Null value can not be supplied as the configuration value."]
+    assert errors({**SINK, "errors.tolerance": None, "file": None, "other": None}) == {
+        "errors.tolerance": [
+            "Invalid value null for configuration errors.tolerance: String must be one of: none, "
+            "all",
+            *message,
+        ],
+        "file": message,
+        "other": message,
+    }
+
+
 class TestTopics:
     def test_a_sink_needs_topics_or_a_pattern(self) -> None:
         message = ["Must configure one of topics or topics.regex"]

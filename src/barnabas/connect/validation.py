@@ -122,13 +122,13 @@ def validate(config: Config, worker: Mapping[str, str] | None = None) -> Validat
     _check_topics(config, common) if is_sink else _check_exactly_once(config, worker, common)
     _check_predicates(config, common)
     _check_converters(config, common)
-    _check_null_values(config, common)
-    own = _connector_section(connector, config)
+    section = common.updated_with(_connector_section(connector, config))
+    _check_null_values(config, section)
     own_converters = [
         _converter_section(part, config, common) for part in ("header", "key", "value")
     ]
     validated.settings = [
-        *common.updated_with(own).settings(),
+        *section.settings(),
         *client_overrides(config, worker, is_sink=is_sink),
         *(setting for section in own_converters for setting in section.settings()),
     ]

@@ -5,6 +5,8 @@ Deliberate differences:
 - A body that cannot be read is an error 500 in both, and the messages name no Java classes here.
 - A setting whose value cannot be parsed has one error here. Connect also validates `null` then,
   and reports what it thinks of that.
+- A setting of the connector's own class may not be null here. Connect accepts it, and the connector
+  fails when it starts.
 - A setting of a transform is named with its prefix in every error. Connect leaves it out in some.
 - Sources have the settings of the dead letter queue too.
 - The settings of a converter come in the order of their definition. Connect's order is random.

@@ -178,7 +178,7 @@ def test_wrong_requests_are_equal(
 def test_a_wrong_class_is_a_bad_request_here(
     kafka_worker: KafkaWorker, api: AsgiClient, config: dict[str, str]
 ) -> None:
-    """Connect reports them as errors of the server, although its creation of connectors does not."""
+    """Connect reports them as errors of the server, unless a connector is created."""
     path = "/connector-plugins/Nothing/config/validate"
     theirs, ours = kafka_worker.api("PUT", path, config), api("PUT", path, config)
     assert (ours.status, theirs.status) == (400, 500)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
@@ -175,3 +176,10 @@ def _file_connectors() -> Path:
         command = ["mvn", "-B", "-ntp", "-q", "dependency:copy", f"-Dartifact={artifact}"]
         subprocess.run([*command, f"-DoutputDirectory={directory}"], check=True)
     return directory
+
+
+class BarnabasWorker(ConnectWorker):
+    """Ours, started as a user starts it."""
+
+    def _command(self, properties: Path) -> Sequence[str | Path]:
+        return [sys.executable, "-m", "barnabas.cli", "connect", "start", properties]
