@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
-from barnabas.client.errors import KafkaException
+from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.client.producer import Producer
-from barnabas.client.values import ConsumerGroupMetadata, TopicPartition
+from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, TopicPartition
 from barnabas.connect.connector import SinkConnector, WriteReport
 from barnabas.connect.connector import TopicPartition as PartitionKey
 from barnabas.spark.sink import protocol
@@ -120,8 +120,10 @@ class SourceCommitter:
     decision, because no driver committed it, is no loss: its rows are read again.
     """
 
-    def __init__(self, prefix: str, producer: Mapping[str, str]) -> None:
+    def __init__(self, prefix: str, run: str, producer: Mapping[str, str]) -> None:
+        """`run` is unique for each process of a driver."""
         self._prefix = prefix
+        self._run = run
         self._log = BrokerTransactionLog(producer, prefix)
         self._last_batch = -1
 
@@ -134,27 +136,48 @@ class SourceCommitter:
         last = self._log.fence_other_drivers()
         if last is not None:
             self._last_batch = max(self._last_batch, last.batch)
-            prepared = [entry.prepared for entry in last.transactions]
-            lost = self._log.complete(prepared, committed=True)
-            if lost:
-                log.warning(
-                    "%s: transactions timed out, and are written again: %s", self._prefix, lost
-                )
+            for entry in last.transactions:
+                self._complete(entry.prepared)
         self._abort_orphans()
 
     def next_job(self) -> WriteJob:
         self._last_batch += 1
-        return WriteJob(self._prefix, self._prefix, self._last_batch, None)
+        return WriteJob(self._prefix, self._run, self._last_batch, None)
 
     def commit(self, job: WriteJob, reports: Sequence[TaskReport]) -> None:
         """After an error, `recover` has to follow."""
-        is_decided = protocol.commit(self._log, job, reports)
+        try:
+            is_decided = protocol.commit(self._log, job, reports)
+        except KafkaException as error:
+            if error_in(error) == KafkaError._FENCED:
+                self._abandon(reports)
+            raise
         is_due = is_decided and self._log.is_orphan_check_due(job.run, time.monotonic())
         if is_due or any(report.attempt for report in reports):
             self._abort_orphans()
 
     def close(self) -> None:
         self._log.reset()
+
+    def _complete(self, prepared: PreparedTransaction) -> None:
+        """Commits a transaction if it is still open. It matters only that it is not open any more:
+        if it was aborted, its position was too."""
+        try:
+            lost = self._log.complete([prepared], committed=True)
+        except KafkaException as error:
+            if error_in(error) != KafkaError.TRANSACTIONAL_ID_NOT_FOUND:
+                raise
+            return  # its id was used again, or has expired long ago
+        if lost:
+            log.warning("%s: rows timed out, and are read again: %s", self._prefix, prepared)
+
+    def _abandon(self, reports: Sequence[TaskReport]) -> None:
+        """Another driver has taken over, so this one decides nothing more: readers must not wait
+        for its transactions."""
+        last = self._log.read()
+        decided = set() if last is None else {entry.prepared for entry in last.transactions}
+        written = [report.transaction.prepared for report in reports if report.transaction]
+        self._log.complete([each for each in written if each not in decided], committed=False)
 
     def _abort_orphans(self) -> None:
         """Ends the transactions of tasks that died. They are undecided, so it may be late."""
@@ -165,7 +188,3 @@ class SourceCommitter:
             return
         if orphans:
             log.info("%s: aborted %d transactions of failed tasks", self._prefix, len(orphans))
-
-
-def transaction_reports(reports: Iterable[TaskReport | None]) -> list[TaskReport]:
-    return [report for report in reports if report is not None]

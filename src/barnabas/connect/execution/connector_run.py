@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("barnabas.connect")
 
+RECOVERY_TIMEOUT_S = 10.0
+"""How long a connector that ends may take to abort what its last commit has left open."""
+
 DRAIN_TIMEOUT_S = 60.0
 """How long items in flight may take when a connector ends. Then their query is interrupted."""
 
@@ -69,6 +72,8 @@ class ConnectorRun:
         self._work: ConnectorWork | None = None
         self._lifecycle: asyncio.Task[None] | None = None
         self._recovery = asyncio.Event()
+        """Whether `recover` has to follow before anything is planned."""
+        self._recovered = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._is_ending = False
@@ -94,6 +99,10 @@ class ConnectorRun:
         except TimeoutError:
             log.warning("%s: items run for too long and are interrupted", self.name)
             await self._executor.interrupt()
+        if self._recovery.is_set() and self._work is not None:
+            # Or readers wait for transactions that are neither committed nor aborted.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._recovered.wait(), RECOVERY_TIMEOUT_S)
         lifecycle, self._lifecycle = self._lifecycle, None
         if lifecycle is not None:
             lifecycle.cancel()
@@ -186,6 +195,7 @@ class ConnectorRun:
                     poll.result()
                 await work.recover()
                 self._recovery.clear()
+                self._recovered.set()
                 self._executor.notify()
         finally:
             poll.cancel()
@@ -228,7 +238,7 @@ class ConnectorRun:
                 return  # the connector has failed meanwhile
             await work.commit(written)
         except Exception as error:
-            self._recovery.set()
+            self._begin_recovery()
             for report in written:
                 self._on_task_error(report.task, error)
         else:
@@ -247,11 +257,15 @@ class ConnectorRun:
         if self._idle.is_set():
             return
         if self._work is not None and self._work.on_lost():
-            self._recovery.set()
+            self._begin_recovery()
         if trace is not None:
             for task in range(len(self.states)):
                 self.states.on_failure(task, trace)
         self._idle.set()
+
+    def _begin_recovery(self) -> None:
+        self._recovered.clear()
+        self._recovery.set()
 
     # Reporting
 

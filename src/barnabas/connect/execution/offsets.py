@@ -107,7 +107,8 @@ class ConnectorOffsets:
         admin = self._client("admin", config)
         if worker.exactly_once:
             producer = {**PRODUCER_DEFAULTS, **self._client("producer", config)}
-            committer = SourceCommitter(source_prefix(worker.group_id, name), producer)
+            prefix = source_prefix(worker.group_id, name)
+            committer = SourceCommitter(prefix, self._services.run, producer)
             await blocking.run(committer.recover)
             await blocking.run(committer.close)
             async with AioAdminClient(dict(admin)) as client:

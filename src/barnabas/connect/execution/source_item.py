@@ -101,7 +101,7 @@ class SourceItem:
         return self._write_exactly_once(self.job, context.attempt)
 
     def _write_exactly_once(self, job: WriteJob, attempt: int) -> SourceResult:
-        pool = _pool_for(self.settings.producer, job.prefix)
+        pool = _pool_for(self.settings.producer, job)
         slot = pool.acquire(job.batch, ())  # the driver has completed the last decision
         try:
             writer = _RowWriter(self, _Begin(slot))
@@ -217,7 +217,7 @@ class _Begin:
         return self._producer
 
 
-_pools: LruCache[tuple[frozenset[tuple[str, str]], str], TransactionalProducerPool] = LruCache(
+_pools: LruCache[tuple[frozenset[tuple[str, str]], str, str], TransactionalProducerPool] = LruCache(
     MAX_CACHED, on_evict=TransactionalProducerPool.close
 )
 _connectors: LruCache[tuple[type, frozenset[tuple[str, str]]], SourceConnector] = LruCache(
@@ -225,9 +225,10 @@ _connectors: LruCache[tuple[type, frozenset[tuple[str, str]]], SourceConnector] 
 )
 
 
-def _pool_for(conf: Mapping[str, str], prefix: str) -> TransactionalProducerPool:
+def _pool_for(conf: Mapping[str, str], job: WriteJob) -> TransactionalProducerPool:
     return _pools.get_or_create(
-        (frozenset(conf.items()), prefix), lambda: TransactionalProducerPool(conf, prefix)
+        (frozenset(conf.items()), job.prefix, job.run),
+        lambda: TransactionalProducerPool(conf, job.prefix),
     )
 
 

@@ -83,7 +83,7 @@ class SourceWork:
         self._committer: SourceCommitter | None = None
         if worker.exactly_once:
             prefix = source_prefix(worker.group_id, context.name)
-            self._committer = SourceCommitter(prefix, self._settings.producer)
+            self._committer = SourceCommitter(prefix, services.run, self._settings.producer)
         self._planner = SourcePlanner(tasks.tasks_max)
         self._partitions: Sequence[Partition] = ()
         self._partitions_due_s = 0.0

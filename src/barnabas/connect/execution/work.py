@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.connect.execution.blocking import BlockingCalls
@@ -52,6 +53,8 @@ class EngineServices:
     positions: PositionStore
     blocking: BlockingCalls
     log_ends: LogEnds
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Unique for each engine."""
 
 
 @dataclass(slots=True, frozen=True)
