@@ -109,6 +109,12 @@ class ConnectorRun:
             await asyncio.gather(lifecycle, return_exceptions=True)
         self._executor.remove(self)
 
+    def move_to(self, executor: Executor) -> None:
+        """Lets another query run the items, from the next one on."""
+        self._executor.remove(self)
+        self._executor = executor
+        executor.add(self)
+
     def report_target(self, target: TargetState) -> None:
         """Reports a connector that is paused or stopped."""
         if target is TargetState.STOPPED:
@@ -167,7 +173,7 @@ class ConnectorRun:
             connector=found,
             services=self._services,
             states=self.states,
-            on_work=self._executor.notify,
+            on_work=lambda: self._executor.notify(),
             on_tasks=self._on_tasks,
             on_topic=self._on_topic,
             on_task_error=self._on_task_error,
@@ -272,13 +278,11 @@ class ConnectorRun:
     def on_query_down(self, trace: str | None) -> None:
         """The query does not run. With a trace, it has failed several times."""
         if self._work is not None:
-            self.states.set_all(State.RESTARTING if trace is None else State.FAILED, trace)
+            self.states.on_query_down(trace)
 
     def on_query_up(self) -> None:
         if self._work is not None:
-            for task in range(len(self.states)):
-                if self.states.state(task) is State.FAILED:
-                    self.states.restart(task)
+            self.states.on_query_up()
 
     def _on_task_error(self, task: int, error: Exception, trace: str | None = None) -> None:
         if task >= len(self.states):

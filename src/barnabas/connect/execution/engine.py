@@ -148,8 +148,12 @@ class SparkConnectorEngine:
 
     def _pack(self, name: str) -> Pack:
         if name not in self._packs:
-            self._packs[name] = Pack(name, self._create_query, self._supervisor)
+            self._packs[name] = Pack(name, self._create_query, self._supervisor, self._isolate)
         return self._packs[name]
+
+    def _isolate(self, run: ConnectorRun) -> None:
+        log.warning("%s: has ended the query that it shares, and gets one of its own", run.name)
+        run.move_to(self._pack(f"{SHARED}-{run.name}"))
 
     async def _remove_empty_pack(self, name: str) -> None:
         """Stops the query of a connector that had one of its own."""

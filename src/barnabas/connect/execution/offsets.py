@@ -172,7 +172,7 @@ def _integer(value: object, what: str) -> int:
     raise RequestFailed(
         400,
         f"Failed to parse the following Kafka {what} value in the provided offsets: '{value}'. "
-        f"{what.capitalize()} values for Kafka need to be integers.",
+        f"{what.capitalize()} values for sink connectors need to be integers.",
     )
 
 

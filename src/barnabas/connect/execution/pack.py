@@ -1,15 +1,14 @@
 """The connectors that share a query: their items become its micro-batches.
 
-A query runs until all items of a micro-batch are done. One that kills its worker may end the query
-and the other items with it. So after that, connectors of the lost batch run alone, one after
-another, until each has succeeded: only the one at fault fails.
+An item that kills its worker, again and again, may end the query and the other items with it. So
+after that, connectors of the lost batch run alone, one after another, until each has succeeded. The
+one that ends the query alone has failed, and gets a query of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable, Sequence
 
 from barnabas.connect.execution.connector_run import ConnectorRun
@@ -17,8 +16,6 @@ from barnabas.spark.runtime.state import QueryState, QueryStatus
 from barnabas.spark.runtime.supervisor import QuerySupervisor, SupervisedQuery
 from barnabas.spark.runtime.work import WorkItem, WorkReport
 from barnabas.spark.runtime.work_run import OnBatch, Planner
-
-log = logging.getLogger("barnabas.connect")
 
 CreateQuery = Callable[[str, Planner, OnBatch], SupervisedQuery]
 """Creates a query by its name, planner and committer."""
@@ -32,8 +29,16 @@ STOP_TIMEOUT_S = 60.0
 class Pack:
     """Implements `Executor`. Lives on the event loop; the query calls it from its threads."""
 
-    def __init__(self, name: str, create_query: CreateQuery, supervisor: QuerySupervisor) -> None:
+    def __init__(
+        self,
+        name: str,
+        create_query: CreateQuery,
+        supervisor: QuerySupervisor,
+        isolate: Callable[[ConnectorRun], None],
+    ) -> None:
+        """`isolate` moves a connector to a query of its own."""
         self.name = name
+        self._isolate = isolate
         self._supervisor = supervisor
         self._query = create_query(name, self._plan_in_thread, self._on_batch_in_thread)
         self._loop = asyncio.get_running_loop()
@@ -44,8 +49,6 @@ class Pack:
         """Owners of items of the batch that runs."""
         self._suspects: dict[str, None] = {}
         self._start: asyncio.Task[QueryStatus] | None = None
-        self._last_trace: str | None = None
-        """Why the query has failed since the last plan."""
         self._is_stopping = False
 
     # For runs
@@ -95,12 +98,11 @@ class Pack:
             return
         self._is_running.clear()
         if status.state in (QueryState.FAILED, QueryState.RESTARTING):
-            self._last_trace = status.trace
+            if status.state is QueryState.FAILED:
+                self._on_lost(status.trace)
             trace = status.trace if status.failures >= FAILURES_TO_REPORT else None
             for run in list(self._runs.values()):
                 run.on_query_down(trace)
-        if status.state is QueryState.FAILED:
-            log.warning("query %s has failed, and starts again: %s", self.name, status.error)
 
     # For the query
 
@@ -111,8 +113,7 @@ class Pack:
         asyncio.run_coroutine_threadsafe(self._on_reports(reports), self._loop).result()
 
     async def _plan(self, timeout_s: float) -> list[WorkItem]:
-        self._on_lost(self._last_trace)  # or they would have been reported
-        self._last_trace = None
+        self._on_lost(None)  # or they would have been reported
         deadline_s = self._loop.time() + timeout_s
         while True:
             self._work.clear()
@@ -158,5 +159,9 @@ class Pack:
             if run is None:
                 continue
             run.on_lost(trace if is_alone else None)
-            if trace is not None and not is_alone:
+            if trace is None:
+                continue
+            if is_alone:
+                self._isolate(run)
+            else:
                 self._suspects[name] = None

@@ -110,7 +110,8 @@ def _replay(
         for message in messages:
             if message.error() is not None:
                 raise KafkaException(message.error())
-            if message.offset() >= ends.get(message.partition(), 0):
+            partition, offset = message.partition(), message.offset()
+            if partition is None or offset is None or offset >= ends.get(partition, 0):
                 continue
             counts["read"] += 1
             headers = list(message.headers() or ())

@@ -30,6 +30,8 @@ class _Task:
     """Since the last success."""
     retry_s: float = 0
     """When the task may run, by the monotonic clock."""
+    is_query_down: bool = False
+    """Whether the task does not run because its query does not."""
 
 
 class TaskStates:
@@ -106,6 +108,22 @@ class TaskStates:
         if self._tasks[task].state is State.RESTARTING:
             self._tasks[task].failures = 0
             self._set(task, State.RUNNING)
+
+    def on_query_down(self, trace: str | None) -> None:
+        """The query of the tasks does not run. With a trace, it has failed several times."""
+        state = State.RESTARTING if trace is None else State.FAILED
+        for number, task in enumerate(self._tasks):
+            is_failed = task.state is State.FAILED and not task.is_query_down
+            if is_failed or (task.is_query_down and task.state is state):
+                continue
+            task.is_query_down = True
+            self._set(number, state, trace)
+
+    def on_query_up(self) -> None:
+        for number, task in enumerate(self._tasks):
+            if task.is_query_down:
+                task.is_query_down = False
+                self.restart(number)
 
     def on_success(self, task: int) -> None:
         entry = self._tasks[task]

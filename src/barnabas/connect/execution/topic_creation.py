@@ -57,8 +57,13 @@ def _group(name: str, config: Mapping[str, str], default: TopicGroup | None) -> 
         name,
         include,
         tuple(listed(own, "exclude")),
-        _number(own, name, "partitions", default and default.partitions),
-        _number(own, name, "replication.factor", default and default.replication_factor),
+        _number(own, name, "partitions", None if default is None else default.partitions),
+        _number(
+            own,
+            name,
+            "replication.factor",
+            None if default is None else default.replication_factor,
+        ),
         {setting: text for setting, text in own.items() if setting not in _OWN},
     )
 
