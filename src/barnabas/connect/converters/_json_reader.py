@@ -39,18 +39,18 @@ if cython.compiled:
 
 COMPILED: bool = cython.compiled
 
-UNKNOWN = cython.declare(cython.int, 0)
-BOOLEAN = cython.declare(cython.int, 1)
-INTEGER = cython.declare(cython.int, 2)
-FLOAT32 = cython.declare(cython.int, 3)
-FLOAT64 = cython.declare(cython.int, 4)
-STRING = cython.declare(cython.int, 5)
-BYTES = cython.declare(cython.int, 6)
-DECIMAL = cython.declare(cython.int, 7)
-LIST = cython.declare(cython.int, 8)
-MAP = cython.declare(cython.int, 9)
-PAIRS = cython.declare(cython.int, 10)
-STRUCT = cython.declare(cython.int, 11)
+UNKNOWN = cython.declare(cython.Py_ssize_t, 0)
+BOOLEAN = cython.declare(cython.Py_ssize_t, 1)
+INTEGER = cython.declare(cython.Py_ssize_t, 2)
+FLOAT32 = cython.declare(cython.Py_ssize_t, 3)
+FLOAT64 = cython.declare(cython.Py_ssize_t, 4)
+STRING = cython.declare(cython.Py_ssize_t, 5)
+BYTES = cython.declare(cython.Py_ssize_t, 6)
+DECIMAL = cython.declare(cython.Py_ssize_t, 7)
+LIST = cython.declare(cython.Py_ssize_t, 8)
+MAP = cython.declare(cython.Py_ssize_t, 9)
+PAIRS = cython.declare(cython.Py_ssize_t, 10)
+STRUCT = cython.declare(cython.Py_ssize_t, 11)
 
 KINDS = {
     "unknown": 0,
@@ -68,16 +68,16 @@ KINDS = {
 }
 """The kinds of columns: a map is written as an object, pairs as an array of arrays."""
 
-SYNTAX = cython.declare(cython.int, 1)
-MISSING = cython.declare(cython.int, 2)
-WRONG_TYPE = cython.declare(cython.int, 3)
-OUT_OF_RANGE = cython.declare(cython.int, 4)
-NOT_BASE64 = cython.declare(cython.int, 5)
-NOT_A_PAIR = cython.declare(cython.int, 6)
-WRONG_SCALE = cython.declare(cython.int, 7)
-TOO_DEEP = cython.declare(cython.int, 8)
-CONFLICT = cython.declare(cython.int, 9)
-NOT_AN_ENVELOPE = cython.declare(cython.int, 10)
+SYNTAX = cython.declare(cython.Py_ssize_t, 1)
+MISSING = cython.declare(cython.Py_ssize_t, 2)
+WRONG_TYPE = cython.declare(cython.Py_ssize_t, 3)
+OUT_OF_RANGE = cython.declare(cython.Py_ssize_t, 4)
+NOT_BASE64 = cython.declare(cython.Py_ssize_t, 5)
+NOT_A_PAIR = cython.declare(cython.Py_ssize_t, 6)
+WRONG_SCALE = cython.declare(cython.Py_ssize_t, 7)
+TOO_DEEP = cython.declare(cython.Py_ssize_t, 8)
+CONFLICT = cython.declare(cython.Py_ssize_t, 9)
+NOT_AN_ENVELOPE = cython.declare(cython.Py_ssize_t, 10)
 
 ERRORS = {
     "syntax": 1,
@@ -180,6 +180,7 @@ class JsonColumn:
         self.validity_buffer = bytearray()
         self.cell_buffer = bytearray()
         self.content_buffer = bytearray()
+        self.content = _pointer(self.content_buffer)
         self.content_size = 0
         self._enlarge(16)
         for field in self.fields:

@@ -25,7 +25,6 @@ from barnabas.connect.config_def import (
     one_of,
 )
 from barnabas.connect.converters import _json_reader, _json_writer
-from barnabas.connect.converters._json_reader import JsonColumn, JsonReader
 from barnabas.connect.converters.converter import (
     Conversion,
     Converted,
@@ -117,7 +116,7 @@ class JsonConverter(Converter):
         self._replaces_nulls: bool = parsed["replace.null.with.default"]
         self._cache_size = max(parsed["schemas.cache.size"], 1)
         self._schemas: OrderedDict[bytes, Schema | DataError | None] = OrderedDict()
-        self._columns: OrderedDict[Schema, JsonColumn] = OrderedDict()
+        self._columns: OrderedDict[Schema, _json_reader.JsonColumn] = OrderedDict()
         self._schema_texts: OrderedDict[Schema, bytes] = OrderedDict()
         self._writers = JsonWriters(
             decimals_are_numbers=parsed["decimal.format"].upper() == "NUMERIC",
@@ -200,7 +199,7 @@ class JsonConverter(Converter):
         column = self._column(schema)
         column.reset()
         _json_reader.read_rows(
-            JsonReader(column),
+            _json_reader.JsonReader(column),
             documents.content,
             starts,
             ends,
@@ -226,7 +225,7 @@ class JsonConverter(Converter):
             self._schemas.popitem(last=False)
         return parsed
 
-    def _column(self, schema: Schema) -> JsonColumn:
+    def _column(self, schema: Schema) -> _json_reader.JsonColumn:
         column = self._columns.get(schema)
         if column is None:
             column = column_of(schema, replaces_nulls=self._replaces_nulls)
@@ -242,7 +241,7 @@ class JsonConverter(Converter):
         documents = _Documents(text)
         column = column_of(schema, replaces_nulls=False, is_nullable=True)
         _json_reader.read_rows(
-            JsonReader(column),
+            _json_reader.JsonReader(column),
             documents.content,
             documents.starts,
             documents.ends,
@@ -390,7 +389,7 @@ def _read_inferred(
     while first < documents.count or not runs:
         column = _json_reader.inferred_column()
         stop = _json_reader.read_rows(
-            JsonReader(column),
+            _json_reader.JsonReader(column),
             documents.content,
             documents.starts if starts is None else starts,
             documents.ends if ends is None else ends,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.columns import _bits
 from barnabas.connect.converters import _json_reader
-from barnabas.connect.converters._json_reader import KINDS, JsonColumn
+from barnabas.connect.converters._json_reader import KINDS
 from barnabas.connect.data.defaults import filled_with_default
 from barnabas.connect.data.schema import DECIMAL, LOGICAL_NAMES, SCALE, Schema, Type
 from barnabas.connect.errors import DataError
@@ -19,7 +19,7 @@ _KIND_NAMES = {code: name for name, code in KINDS.items()}
 
 def column_of(
     schema: Schema, *, replaces_nulls: bool, is_nullable: bool | None = None
-) -> JsonColumn:
+) -> _json_reader.JsonColumn:
     """Returns a column for values of the schema. `is_nullable` overrides what the schema says."""
     if is_nullable is None:
         is_nullable = schema.is_optional or (schema.has_default and replaces_nulls)
@@ -31,7 +31,7 @@ def column_of(
     if schema.type in (Type.MAP, Type.ARRAY):
         assert schema.value_schema is not None
         items = column_of(schema.value_schema, replaces_nulls=replaces_nulls)
-    return JsonColumn(
+    return _json_reader.JsonColumn(
         KINDS[kind],
         width,
         is_nullable,
@@ -46,14 +46,14 @@ def column_of(
 
 
 def typed_array(
-    column: JsonColumn, schema: Schema, length: int, *, replaces_nulls: bool
+    column: _json_reader.JsonColumn, schema: Schema, length: int, *, replaces_nulls: bool
 ) -> pa.Array:
     """Returns the values, with defaults instead of nulls if `replaces_nulls`."""
     array = _typed_array(column, schema, length, replaces_nulls)
     return filled_with_default(array, schema) if replaces_nulls else array
 
 
-def inferred_array(column: JsonColumn, length: int) -> pa.Array:
+def inferred_array(column: _json_reader.JsonColumn, length: int) -> pa.Array:
     """Returns the values in the type that they were found to have."""
     import pyarrow as pa
 
@@ -83,7 +83,9 @@ def inferred_array(column: JsonColumn, length: int) -> pa.Array:
             return pa.Array.from_buffers(_scalar_types()[kind], length, buffers, null_count)
 
 
-def _typed_array(column: JsonColumn, schema: Schema, length: int, replaces_nulls: bool) -> pa.Array:
+def _typed_array(
+    column: _json_reader.JsonColumn, schema: Schema, length: int, replaces_nulls: bool
+) -> pa.Array:
     import pyarrow as pa
 
     code, _, validity, cells, content, _, fields, keys, items = column.parts(length)

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from barnabas.connect.converters import _json_writer
-from barnabas.connect.converters._json_writer import JsonWriter
 from barnabas.connect.data.schema import Schema, Type
 from barnabas.connect.errors import DataError
 from barnabas.schemas.json_text import write
@@ -26,7 +25,7 @@ class JsonWriters:
         self._decimals_are_numbers = decimals_are_numbers
         self._replaces_nulls = replaces_nulls
 
-    def writer(self, values: pa.Array, schema: Schema | None) -> JsonWriter:
+    def writer(self, values: pa.Array, schema: Schema | None) -> _json_writer.JsonWriter:
         """Returns a writer of values with a schema, or with the type that they have.
 
         Raises DataError if JSON has no such type. Without a schema, fields that are null are left
@@ -76,7 +75,7 @@ class JsonWriters:
         values: pa.StructArray,
         schema: Schema | None,
         nulls: tuple[memoryview, int, bytes | None],
-    ) -> JsonWriter:
+    ) -> _json_writer.JsonWriter:
         fields = values.type.fields
         inner = [None] * len(fields) if schema is None else [each.schema for each in schema.fields]
         writers = [self.writer(values.field(index), each) for index, each in enumerate(inner)]
@@ -88,7 +87,7 @@ class JsonWriters:
         values: pa.MapArray,
         schema: Schema | None,
         nulls: tuple[memoryview, int, bytes | None],
-    ) -> JsonWriter:
+    ) -> _json_writer.JsonWriter:
         import pyarrow as pa
 
         keys, items = values.keys, values.items
@@ -105,7 +104,7 @@ class JsonWriters:
 
     def _scalar(
         self, values: pa.Array, schema: Schema | None, nulls: tuple[memoryview, int, bytes | None]
-    ) -> JsonWriter:
+    ) -> _json_writer.JsonWriter:
         import pyarrow as pa
 
         is_type, arrow_type = pa.types, values.type
@@ -113,7 +112,7 @@ class JsonWriters:
             return self.writer(values.dictionary_decode(), schema)
         if is_type.is_null(arrow_type):
             bits = memoryview(bytes(len(values) // 8 + 1))
-            return JsonWriter(bits, 0, self._null_text(schema))
+            return _json_writer.JsonWriter(bits, 0, self._null_text(schema))
         if is_type.is_boolean(arrow_type):
             cells = view(values.buffers()[1], "B")
             return _json_writer.JsonBooleanWriter(*nulls, cells, values.offset)
@@ -133,7 +132,9 @@ class JsonWriters:
             return self._decimal(values, nulls)
         return _json_writer.JsonIntegerWriter(*nulls, _cells(_integers(values), "q"))
 
-    def _decimal(self, values: pa.Array, nulls: tuple[memoryview, int, bytes | None]) -> JsonWriter:
+    def _decimal(
+        self, values: pa.Array, nulls: tuple[memoryview, int, bytes | None]
+    ) -> _json_writer.JsonWriter:
         import pyarrow as pa
 
         if self._decimals_are_numbers:
@@ -152,7 +153,9 @@ def _validity(values: pa.Array) -> tuple[memoryview, int]:
     return view(buffer, "B"), values.offset
 
 
-def _text(values: pa.Array, nulls: tuple[memoryview, int, bytes | None], mode: int) -> JsonWriter:
+def _text(
+    values: pa.Array, nulls: tuple[memoryview, int, bytes | None], mode: int
+) -> _json_writer.JsonWriter:
     content = view(values.buffers()[2], "B")
     return _json_writer.JsonTextWriter(*nulls, offsets_of(values), content, mode)
 
