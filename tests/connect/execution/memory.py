@@ -158,6 +158,13 @@ class ExactMemorySink(MemorySink):
         self.world.call("committed")
 
 
+class LateSink(MemorySink):
+    """Reports the records that it refuses when its writer is closed."""
+
+    def open(self, context: WriteContext) -> SinkWriter:
+        return LateWriter(self.world, context)
+
+
 class PatientSink(MemorySink):
     """Writes three records at a time."""
 
@@ -189,6 +196,20 @@ class MemoryWriter(SinkWriter):
 
     def abort(self) -> None:
         self._world.call("abort")
+
+
+class LateWriter(MemoryWriter):
+    def __init__(self, world: World, context: WriteContext) -> None:
+        super().__init__(world, context)
+        self._batches: list[ConnectBatch] = []
+
+    def write(self, batch: ConnectBatch) -> None:
+        self._batches.append(batch)
+
+    def close(self) -> WriteReport:
+        for batch in self._batches:
+            super().write(batch)
+        return super().close()
 
 
 class TextConverter(Converter):

@@ -13,6 +13,7 @@ from tests.connect.execution.instance import (
     run,
     sink_config,
 )
+from tests.connect.execution.memory import MODULE
 
 from barnabas.connect.errors import RetriableError
 from barnabas.connect.execution.committer import SinkCommitter
@@ -278,6 +279,35 @@ def test_poison_records_become_dead_letters_with_connects_headers(
     assert described[f"{prefix}stage"] == b"TASK_PUT"
     assert described[f"{prefix}class.name"] == b"org.apache.kafka.connect.sink.SinkTask"
     assert refused.value() == b"refused"
+
+
+def test_records_that_are_reported_late_are_found_under_their_first_topic(
+    kafka_broker: Broker, kafka_topic: str
+) -> None:
+    world, state = new_world()
+    other = f"{kafka_topic}-other"
+    route = {
+        "transforms": "route",
+        "transforms.route.type": f"{MODULE}:Route",
+        "transforms.route.topic": "somewhere else",
+    }
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker) as instance:
+            produce(instance.servers, other, "a", "{}", "refused", "{}", key="k")
+            produce(instance.servers, kafka_topic, "b")
+            errors = dead_letter_config(f"{kafka_topic}-dlq")
+            config = sink_config(world, f"{kafka_topic},{other}", "LateSink", **route, **errors)
+            await instance.run("s", config)
+            await instance.until(lambda: len(state.written) == 4)
+
+    run(scenario())
+    assert {topic for topic, *_ in state.written} == {"somewhere else"}
+    (letter,) = consume(kafka_broker.bootstrap_servers, f"{kafka_topic}-dlq")
+    assert (letter.key(), letter.value()) == (b"k", b"refused")
+    headers = dict(letter.headers())
+    assert headers["__connect.errors.topic"] == other.encode()
+    assert headers["__connect.errors.offset"] == b"2"
 
 
 def test_without_tolerance_a_poison_record_fails_the_task_and_nothing_else(

@@ -17,6 +17,7 @@ from tests.connect.execution.instance import (
     values_of,
 )
 
+from barnabas import KafkaException, Producer
 from barnabas.admin import AdminClient
 from barnabas.connect.execution.committer import SourceCommitter
 from barnabas.connect.model import State, TargetState
@@ -237,6 +238,7 @@ def test_no_transaction_is_left_open_by_a_failed_task(kafka_broker: Broker) -> N
         async with Instance(kafka_broker, exactly_once=True) as instance:
             await instance.run("src", source_config(world))
             await until_read(instance, "src", 40)
+            await instance.until_task("src", State.RUNNING)
             states = instance.listener.task_states("src")
             assert states == [State.RUNNING, State.FAILED, State.RESTARTING, State.RUNNING]
             assert await values_of(instance.servers, topic) == ROWS
@@ -351,5 +353,63 @@ def test_a_paused_source_has_committed_what_was_in_flight(kafka_broker: Broker) 
             await until_read(instance, "src", 41)
             assert await values_of(instance.servers, topic) == [*ROWS, "later"]
             assert instance.listener.task("src") is State.RUNNING
+
+    run(scenario())
+
+
+def test_a_worker_of_kafka_that_ran_the_source_is_fenced(kafka_broker: Broker) -> None:
+    world, state = new_world(a=list(ROWS))
+    (topic,) = topics(state)
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker, exactly_once=True) as instance:
+            worker = Producer(
+                {
+                    "bootstrap.servers": instance.servers,
+                    "transactional.id": f"{instance.cluster}-src-0",
+                }
+            )
+            worker.init_transactions(10)
+            worker.begin_transaction()
+            worker.produce(topic, value="of a zombie")
+            worker.flush()
+            await instance.run("src", source_config(world))
+            await until_read(instance, "src", 40)
+            with pytest.raises(KafkaException, match="FENCED"):
+                worker.commit_transaction(10)
+            worker.close(0)
+            assert await values_of(instance.servers, topic) == ROWS
+
+    run(scenario())
+
+
+def test_transactions_that_zombies_begin_after_the_takeover_are_aborted(
+    kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.connect.execution.source_work.ORPHANS_DELAY_S", 0.3)
+    world, state = new_world(a=[])
+    (topic,) = topics(state)
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker, exactly_once=True) as instance:
+            await instance.run("src", source_config(world))
+            await instance.until_task("src", State.RUNNING)
+            prefix = f"connect-{instance.cluster}-source-src"
+            zombie = Producer(
+                {
+                    "bootstrap.servers": instance.servers,
+                    "transactional.id": f"{prefix}-0123456789abcdef-0",
+                }
+            )
+            zombie.init_transactions(10)
+            zombie.begin_transaction()
+            zombie.produce(topic, value="of a zombie")
+            zombie.flush()
+            log = BrokerTransactionLog(instance.worker.client("producer"), prefix)
+            await instance.until(lambda: not log.open_transactions())
+            zombie.close(0)
+            state.rows[topic].append("1")
+            await until_read(instance, "src", 1)
+            assert await values_of(instance.servers, topic) == ["1"]
 
     run(scenario())

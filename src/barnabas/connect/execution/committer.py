@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 
@@ -120,10 +121,14 @@ class SourceCommitter:
     decision, because no driver committed it, is no loss: its rows are read again.
     """
 
-    def __init__(self, prefix: str, run: str, producer: Mapping[str, str]) -> None:
+    def __init__(
+        self, group_id: str, connector: str, run: str, producer: Mapping[str, str]
+    ) -> None:
         """`run` is unique for each process of a driver."""
-        self._prefix = prefix
+        self._prefix = prefix = f"connect-{group_id}-source-{connector}"
+        self._kafka_prefix = f"{group_id}-{connector}"
         self._run = run
+        self._conf = producer
         self._log = BrokerTransactionLog(producer, prefix)
         self._last_batch = -1
 
@@ -134,11 +139,12 @@ class SourceCommitter:
         """
         self._log.reset()
         last = self._log.fence_other_drivers()
+        self._fence_kafka_workers()
         if last is not None:
             self._last_batch = max(self._last_batch, last.batch)
             for entry in last.transactions:
                 self._complete(entry.prepared)
-        self._abort_orphans()
+        self.abort_orphans()
 
     def next_job(self) -> WriteJob:
         self._last_batch += 1
@@ -154,7 +160,7 @@ class SourceCommitter:
             raise
         is_due = is_decided and self._log.is_orphan_check_due(job.run, time.monotonic())
         if is_due or any(report.attempt for report in reports):
-            self._abort_orphans()
+            self.abort_orphans()
 
     def close(self) -> None:
         self._log.reset()
@@ -179,8 +185,27 @@ class SourceCommitter:
         written = [report.transaction.prepared for report in reports if report.transaction]
         self._log.complete([each for each in written if each not in decided], committed=False)
 
-    def _abort_orphans(self) -> None:
-        """Ends the transactions of tasks that died. They are undecided, so it may be late."""
+    def _fence_kafka_workers(self) -> None:
+        """Fences the tasks of a worker of Kafka that has run the connector."""
+        admin = admin_client(self._conf)
+        found = admin.list_transactions(request_timeout=REQUEST_TIMEOUT_S).result().all()
+        pattern = re.compile(rf"{re.escape(self._kafka_prefix)}-\d+")
+        ids = [
+            each.transactional_id
+            for listings in found.values()
+            for each in listings
+            if pattern.fullmatch(each.transactional_id)
+        ]
+        if ids:
+            futures = admin.fence_producers(ids, request_timeout=REQUEST_TIMEOUT_S)
+            for future in futures.values():
+                future.result()
+
+    def abort_orphans(self) -> None:
+        """Ends the transactions of tasks that died: they are undecided, and readers wait for them.
+
+        No item may be in flight.
+        """
         try:
             orphans = protocol.abort_orphans(self._log)
         except KafkaException as error:

@@ -127,7 +127,8 @@ class ClusterLogEnds:
                 self._has_logged = True
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), pause_s)
+                async with asyncio.timeout(pause_s):  # wait_for may lose a cancellation
+                    await self._changed.wait()
 
     async def _cycle(self) -> None:
         if not self._subscribers:

@@ -19,7 +19,6 @@ from barnabas.connect.execution.sink_work import sink_group, sink_transactional_
 from barnabas.connect.execution.source_work import (
     PRODUCER_DEFAULTS,
     TRANSACTION_POLL_S,
-    source_prefix,
 )
 from barnabas.connect.execution.work import EngineServices
 from barnabas.connect.model import RequestFailed, StoredOffset
@@ -107,8 +106,7 @@ class ConnectorOffsets:
         admin = self._client("admin", config)
         if worker.exactly_once:
             producer = {**PRODUCER_DEFAULTS, **self._client("producer", config)}
-            prefix = source_prefix(worker.group_id, name)
-            committer = SourceCommitter(prefix, self._services.run, producer)
+            committer = SourceCommitter(worker.group_id, name, self._services.run, producer)
             await blocking.run(committer.recover)
             await blocking.run(committer.close)
             async with AioAdminClient(dict(admin)) as client:

@@ -23,7 +23,7 @@ from barnabas.spark.runtime.supervisor import QuerySupervisor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger("barnabas.connect")
 

@@ -123,7 +123,8 @@ class Pack:
                 self._in_flight = sorted({item.owner for item in items})
                 return items
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._work.wait(), left_s)
+                async with asyncio.timeout(left_s):
+                    await self._work.wait()
 
     def _items(self) -> list[WorkItem]:
         if self._is_stopping:

@@ -20,7 +20,7 @@ from barnabas.connect.data.batch import ConnectBatch, headers_type
 from barnabas.connect.errors import DataError, RetriableError
 from barnabas.connect.execution.record_errors import RecordErrors, Stage
 from barnabas.connect.execution.settings import PipelineSettings
-from barnabas.connect.execution.tracked_batch import TrackedBatch, merged, without_rows
+from barnabas.connect.execution.tracked_batch import TrackedBatch, merged, row_numbers, without_rows
 from barnabas.connect.execution.transform_step import TransformStep
 from barnabas.connect.plugins import find_converter
 
@@ -103,7 +103,7 @@ class Pipeline:
         def originals(rows: Sequence[int]) -> pa.RecordBatch:
             return _as_json(batch.take(pa.array(rows, pa.int64())))
 
-        start = TrackedBatch(batch, pa.array(range(len(batch)), pa.int64()))
+        start = TrackedBatch(batch, row_numbers(0, len(batch)))
         for tracked in self._transformed(start, errors, originals):
             for topic, part in _by_topic(tracked):
                 encoded = self._encoded(topic, part, errors, originals)
@@ -203,7 +203,7 @@ def _joined(
                 value=value_run.values.slice(first - value_run.start, end - first),
                 headers=headers if headers.type == headers_type() else headers.cast(headers_type()),
             )
-            yield TrackedBatch(batch, pa.array(range(start + first, start + end), pa.int64()))
+            yield TrackedBatch(batch, row_numbers(start + first, start + end))
 
 
 def _taking(raw: pa.RecordBatch) -> Callable[[Sequence[int]], pa.RecordBatch]:

@@ -21,7 +21,7 @@ from barnabas.connect.execution.dead_letters import CONNECTOR, TOPIC, without_co
 
 BATCH_RECORDS = 500
 _TIMEOUT_S = 60.0
-_POLL_S = 1.0
+_POLL_S = 0.2
 
 
 @dataclass(slots=True, frozen=True)

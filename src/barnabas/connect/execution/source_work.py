@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
 
@@ -40,6 +41,9 @@ PARTITIONS_INTERVAL_S = 10.0
 
 TRANSACTION_POLL_S = 0.05
 
+ORPHANS_DELAY_S = 10.0
+"""For how long tasks of a driver that died may still begin transactions."""
+
 PRODUCER_DEFAULTS = {
     "batch.size": str(1 << 18),
     "linger.ms": "5",
@@ -49,11 +53,6 @@ PRODUCER_DEFAULTS = {
 """The timeout has to be longer than a micro-batch. A transaction that times out is read again."""
 
 _NOT_FOR_TASKS = ("key.serializer", "value.serializer", "transactional.id", "client.id")
-
-
-def source_prefix(group_id: str, name: str) -> str:
-    """Returns the transactional id of a source's driver; those of its tasks begin with it."""
-    return f"connect-{group_id}-source-{name}"
 
 
 class SourceWork:
@@ -82,13 +81,26 @@ class SourceWork:
         self._connector: SourceConnector = context.connector()  # type: ignore[assignment]
         self._committer: SourceCommitter | None = None
         if worker.exactly_once:
-            prefix = source_prefix(worker.group_id, context.name)
-            self._committer = SourceCommitter(prefix, services.run, self._settings.producer)
+            self._committer = SourceCommitter(
+                worker.group_id, context.name, services.run, self._settings.producer
+            )
+        if (
+            config.get("offsets.storage.topic", services.positions.topic)
+            != services.positions.topic
+        ):
+            log.warning(
+                "%s: offsets.storage.topic has no effect: positions are stored in %s",
+                context.name,
+                services.positions.topic,
+            )
         self._planner = SourcePlanner(tasks.tasks_max)
         self._partitions: Sequence[Partition] = ()
         self._partitions_due_s = 0.0
         self._job: WriteJob | None = None
         self._in_flight = False
+        self._orphans_due_s = math.inf
+        self._is_checking = False
+        """Whether orphans are looked for, which no item must be taken for."""
         self._wake = asyncio.Event()
 
     async def start(self) -> None:
@@ -121,6 +133,7 @@ class SourceWork:
                 await wait_for_open_transactions(admin, positions.topic, TRANSACTION_POLL_S)
         await positions.read_to_end()
         self._planner.reset_positions(self._position_of)
+        self._orphans_due_s = time.monotonic() + ORPHANS_DELAY_S
         self._wake.set()
 
     def _position_of(self, partition: Partition) -> Position | None:
@@ -134,9 +147,11 @@ class SourceWork:
                 await self._update_partitions()
             self._apply_partitions()
             await self._check_partitions()
+            await self._check_orphans()
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._pause_s())
+                async with asyncio.timeout(self._pause_s()):  # wait_for may lose a cancellation
+                    await self._wake.wait()
 
     async def _update_partitions(self) -> None:
         """Raises what the connector raises, except errors that may go away."""
@@ -174,6 +189,18 @@ class SourceWork:
         if not self._in_flight:
             self._on_idle(ready)
 
+    async def _check_orphans(self) -> None:
+        """Once after a recovery: tasks of an earlier driver may have begun transactions later."""
+        if self._committer is None or self._in_flight or time.monotonic() < self._orphans_due_s:
+            return
+        self._orphans_due_s = math.inf
+        self._is_checking = True
+        try:
+            await self._blocking.run(self._committer.abort_orphans)
+        finally:
+            self._is_checking = False
+        self._context.on_work()
+
     def _has_new(self, states: Sequence[SourcePartitionState]) -> list[bool | Exception]:
         results: list[bool | Exception] = []
         for state in states:
@@ -203,7 +230,7 @@ class SourceWork:
     def _pause_s(self) -> float:
         now_s = time.monotonic()
         times = [state.check_s for _, state in self._planner.states() if not state.is_ready]
-        until_s = min([self._partitions_due_s, *times])
+        until_s = min([self._partitions_due_s, self._orphans_due_s, *times])
         if self._in_flight:
             return max(self._interval_s, 1.0)
         delay_s = self._context.states.retry_delay_s()
@@ -215,7 +242,7 @@ class SourceWork:
 
     def plan(self) -> list[WorkItem]:
         states = self._context.states
-        planned = self._planner.plan(states.may_run)
+        planned = {} if self._is_checking else self._planner.plan(states.may_run)
         if not planned:
             return []
         self._in_flight = True

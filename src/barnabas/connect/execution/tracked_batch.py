@@ -38,6 +38,13 @@ class TrackedBatch:
         return [RowError(self.rows[each.row].as_py(), each.error) for each in errors]
 
 
+def row_numbers(start: int, end: int) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.array(np.arange(start, end))
+
+
 def without_rows(tracked: TrackedBatch, failed: Collection[int]) -> TrackedBatch:
     """Returns the rows whose original index is not among the failed ones."""
     import pyarrow as pa
@@ -97,7 +104,10 @@ def _interleaved(parts: Sequence[TrackedBatch]) -> list[TrackedBatch]:
 
     rows = pa.concat_arrays([part.rows for part in parts])
     owners = pa.concat_arrays(
-        [pa.array([index] * len(part.rows), pa.int32()) for index, part in enumerate(parts)]
+        [
+            pa.repeat(pa.scalar(index, pa.int32()), len(part.rows))
+            for index, part in enumerate(parts)
+        ]
     )
     runs = pc.run_end_encode(owners.take(pc.array_sort_indices(rows)))
     positions = [0] * len(parts)
