@@ -263,7 +263,7 @@ def one_of(*choices: str, ignore_case: bool = False) -> Validator:
 
 def not_empty(name: str, value: Any) -> str | None:
     if isinstance(value, str) and not value:
-        return "String may not be empty"
+        return "String must be non-empty"
     return None
 
 

@@ -198,7 +198,7 @@ def test_settings_are_validated_with_all_errors() -> None:
     }
     assert errors == {
         "file": [],
-        "topic": ["Invalid value  for configuration topic: String may not be empty"],
+        "topic": ["Invalid value  for configuration topic: String must be non-empty"],
         "batch.size": ["Invalid value 0 for configuration batch.size: Value must be at least 1"],
     }
 
