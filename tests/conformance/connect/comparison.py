@@ -26,8 +26,16 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 
 def comparable_error(status: int, content: Any) -> Any:
-    """Returns an error without the message of one that is Java's."""
-    return status, None if status == 500 else content
+    """Returns an error without a message of Java's, and without errors about `null`."""
+    if status == 500:
+        return status, None
+    if status == 400:
+        lines = content["message"].splitlines()
+        kept = [line for line in lines if not _NULL_ERROR.match(line)]
+        if len(kept) < len(lines):
+            kept[0] = kept[0].replace(str(len(lines) - 2), str(len(kept) - 2))
+        return status, {**content, "message": kept}
+    return status, content
 
 
 def comparable_validation(content: Mapping[str, Any], *, is_source: bool) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def _reconfigure(life: Lifecycle, path: str) -> None:
     life.request("PATCH", f"{path}/config", {})
     life.request("PUT", f"{path}/config", {**life.source, "name": "other"})
     life.request("PUT", f"{path}/config", {**life.source, "other": None})
-    life.request("PUT", f"{path}/config", {**life.source, "batch.size": "0", "topic": ""})
+    life.request("PUT", f"{path}/config", {**life.source, "batch.size": "x", "topic": ""})
     life.request("PUT", f"{path}/config", {})
     life.request("PUT", f"{path}/config", [1])
     life.wait_for_states(life.topic, "RUNNING", "RUNNING")
