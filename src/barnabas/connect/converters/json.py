@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from barnabas.connect.config_def import (
@@ -24,33 +24,32 @@ from barnabas.connect.config_def import (
     Width,
     one_of,
 )
-from barnabas.connect.converters import _json_reader, _json_writer
+from barnabas.connect.converters import _json_reader
 from barnabas.connect.converters.converter import (
     Conversion,
     Converted,
     ConvertedBytes,
     Converter,
-    RowError,
 )
-from barnabas.connect.converters.json_columns import (
-    NOT_UTF8,
-    column_of,
-    inferred_array,
-    read_error,
-    typed_array,
+from barnabas.connect.converters.json_columns import column_of
+from barnabas.connect.converters.json_documents import (
+    JsonDocuments,
+    read_inferred,
+    read_typed,
 )
-from barnabas.connect.converters.json_writers import JsonWriters, quoted
+from barnabas.connect.converters.json_writers import (
+    JsonWriters,
+    as_declared,
+    quoted,
+    write_documents,
+)
 from barnabas.connect.converters.runs import conversion_of, nulls_run, rows_of_groups
-from barnabas.connect.data.defaults import missing_value_error
 from barnabas.connect.data.schema import Schema
 from barnabas.connect.data.schema_json import schema_from_json, schema_to_json
 from barnabas.connect.errors import DataError
-from barnabas.wire.records.buffers import offsets_of, view
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_NO_FLAGS = memoryview(b"")
 
 
 class JsonConverter(Converter):
@@ -131,18 +130,17 @@ class JsonConverter(Converter):
     def to_connect(self, topic: str, payloads: pa.BinaryArray) -> Conversion:
         if payloads.null_count == len(payloads):
             return nulls_run(len(payloads))
-        documents = _Documents(payloads)
+        documents = JsonDocuments(payloads)
         if self._fixed_schema is not None:
             return self._read_fixed(documents, self._fixed_schema)
-        return self._read_envelopes(documents) if self._has_envelope else _read_inferred(documents)
+        return self._read_envelopes(documents) if self._has_envelope else read_inferred(documents)
 
-    def _read_fixed(self, documents: _Documents, schema: Schema) -> Conversion:
-        values = self._read_typed(
-            documents, schema, documents.starts, documents.ends, documents.skipped, _NO_FLAGS
-        )
+    def _read_fixed(self, documents: JsonDocuments, schema: Schema) -> Conversion:
+        column = self._column(schema)
+        values = read_typed(documents, schema, column, replaces_nulls=self._replaces_nulls)
         return Conversion([Converted(0, schema, values)], documents.errors())
 
-    def _read_envelopes(self, documents: _Documents) -> Conversion:
+    def _read_envelopes(self, documents: JsonDocuments) -> Conversion:
         count = documents.count
         starts, ends = _numbers(count), _numbers(count)
         is_in_envelope = memoryview(bytearray(count))
@@ -170,7 +168,7 @@ class JsonConverter(Converter):
 
     def _read_single(
         self,
-        documents: _Documents,
+        documents: JsonDocuments,
         schema: Schema | DataError | None,
         starts: memoryview,
         ends: memoryview,
@@ -181,35 +179,17 @@ class JsonConverter(Converter):
             documents.fail_all(schema)
             return Conversion(nulls_run(documents.count).runs, documents.errors())
         if schema is None:
-            return _read_inferred(documents, starts, ends, is_in_envelope)
-        values = self._read_typed(
-            documents, schema, starts, ends, documents.skipped, is_in_envelope
+            return read_inferred(documents, starts, ends, is_in_envelope)
+        values = read_typed(
+            documents,
+            schema,
+            self._column(schema),
+            replaces_nulls=self._replaces_nulls,
+            starts=starts,
+            ends=ends,
+            is_in_envelope=is_in_envelope,
         )
         return Conversion([Converted(0, schema, values)], documents.errors())
-
-    def _read_typed(
-        self,
-        documents: _Documents,
-        schema: Schema,
-        starts: memoryview,
-        ends: memoryview,
-        skipped: memoryview,
-        is_in_envelope: memoryview,
-    ) -> pa.Array:
-        column = self._column(schema)
-        column.reset()
-        _json_reader.read_rows(
-            _json_reader.JsonReader(column),
-            documents.content,
-            starts,
-            ends,
-            skipped,
-            is_in_envelope,
-            0,
-            documents.count,
-            documents.failures,
-        )
-        return typed_array(column, schema, documents.count, replaces_nulls=self._replaces_nulls)
 
     def _schema(self, text: bytes) -> Schema | DataError | None:
         if text in self._schemas:
@@ -238,22 +218,12 @@ class JsonConverter(Converter):
         import pyarrow as pa
 
         text = pa.array([json.dumps(document).encode()], pa.binary())
-        documents = _Documents(text)
+        documents = JsonDocuments(text)
         column = column_of(schema, replaces_nulls=False, is_nullable=True)
-        _json_reader.read_rows(
-            _json_reader.JsonReader(column),
-            documents.content,
-            documents.starts,
-            documents.ends,
-            documents.skipped,
-            _NO_FLAGS,
-            0,
-            1,
-            documents.failures,
-        )
+        values = read_typed(documents, schema, column, replaces_nulls=False)
         for error in documents.errors():
             raise error.error
-        return typed_array(column, schema, 1, replaces_nulls=False)[0].as_py()
+        return values[0].as_py()
 
     # Writing
 
@@ -264,26 +234,10 @@ class JsonConverter(Converter):
         if schema is None and values.null_count == count:
             return ConvertedBytes(pa.nulls(count, pa.binary()))
         if schema is not None:
-            values = _as_declared(values, schema)
+            values = as_declared(values, schema)
         prefix, suffix, null_document = self._frame(schema)
-        failures: list[tuple[int, list[bytes]]] = []
-        offsets = pa.allocate_buffer(4 * count + 4)
-        content = _json_writer.write_documents(
-            self._writers.writer(values, schema),
-            prefix,
-            suffix,
-            null_document,
-            view(offsets, "i"),
-            2 * values.nbytes + count * (len(prefix) + 16),
-            failures,
-        )
-        errors = [RowError(row, missing_value_error(_path(path))) for row, path in failures]
-        documents = pa.Array.from_buffers(
-            pa.binary(), count, [None, offsets, pa.py_buffer(content)]
-        )
-        if errors or (values.null_count and null_document is None):
-            documents = _without_documents(documents, values, errors, null_document)
-        return ConvertedBytes(documents, errors)
+        writer = self._writers.writer(values, schema)
+        return write_documents(writer, values, prefix, suffix, null_document)
 
     def _frame(self, schema: Schema | None) -> tuple[bytes, bytes, bytes | None]:
         """Returns what is before and after a value, and the document of a null.
@@ -316,169 +270,5 @@ class JsonConverter(Converter):
         return text
 
 
-class _Documents:
-    """The texts of a batch, and the rows that failed."""
-
-    def __init__(self, payloads: pa.BinaryArray) -> None:
-        import pyarrow as pa
-
-        payloads = payloads.cast(pa.binary())
-        self.count = len(payloads)
-        offsets = offsets_of(payloads)
-        self.content = view(payloads.buffers()[2], "B")
-        self.starts, self.ends = offsets[: self.count], offsets[1 : self.count + 1]
-        self.failures: list[tuple[Any, ...]] = []
-        self._errors: list[RowError] = []
-        self.skipped = _null_flags(payloads)
-        for row in _rows_not_utf8(payloads):
-            self.skipped[row] = 1
-            self._errors.append(RowError(row, DataError(NOT_UTF8)))
-
-    def part(
-        self, rows: memoryview, starts: memoryview, ends: memoryview, is_in_envelope: memoryview
-    ) -> _Part:
-        return _Part(self, rows, starts, ends, is_in_envelope)
-
-    def adopt(self, part: _Part, rows: memoryview) -> None:
-        """Takes over the errors of a part."""
-        self._errors += [RowError(rows[each.row], each.error) for each in part.errors()]
-
-    def fail_all(self, error: DataError) -> None:
-        self._errors += [RowError(row, error) for row in range(self.count) if not self.skipped[row]]
-
-    def errors(self) -> Sequence[RowError]:
-        """Returns the errors in the order of their rows."""
-        errors = list(self._errors)
-        for row, code, position, path, type_name, found in self.failures:
-            errors.append(RowError(row, read_error(code, position, path, type_name, found)))
-        return sorted(errors, key=lambda each: each.row)
-
-
-class _Part(_Documents):
-    """Some of the rows of a batch."""
-
-    def __init__(
-        self,
-        whole: _Documents,
-        rows: memoryview,
-        starts: memoryview,
-        ends: memoryview,
-        is_in_envelope: memoryview,
-    ) -> None:
-        self.count = len(rows)
-        self.content = whole.content
-        self.starts, self.ends = _taken(starts, rows), _taken(ends, rows)
-        self._is_in_envelope = memoryview(bytearray(is_in_envelope[row] for row in rows))
-        self.failures = []
-        self._errors = []
-        self.skipped = memoryview(bytearray(self.count))
-
-    def values(self) -> tuple[memoryview, memoryview, memoryview]:
-        return self.starts, self.ends, self._is_in_envelope
-
-
-def _read_inferred(
-    documents: _Documents,
-    starts: memoryview | None = None,
-    ends: memoryview | None = None,
-    is_in_envelope: memoryview = _NO_FLAGS,
-) -> Conversion:
-    """Reads documents without a schema into as few runs as their types allow."""
-    runs: list[Converted] = []
-    first = 0
-    while first < documents.count or not runs:
-        column = _json_reader.inferred_column()
-        stop = _json_reader.read_rows(
-            _json_reader.JsonReader(column),
-            documents.content,
-            documents.starts if starts is None else starts,
-            documents.ends if ends is None else ends,
-            documents.skipped,
-            is_in_envelope,
-            first,
-            documents.count,
-            documents.failures,
-        )
-        runs.append(Converted(first, None, inferred_array(column, stop - first)))
-        first = stop
-    return Conversion(runs, documents.errors())
-
-
-def _null_flags(payloads: pa.BinaryArray) -> memoryview:
-    import pyarrow as pa
-
-    if payloads.null_count == 0:
-        return memoryview(bytearray(len(payloads)))
-    flags = payloads.is_null().cast(pa.uint8())
-    cells = view(flags.buffers()[1], "B")[flags.offset : flags.offset + len(flags)]
-    return memoryview(bytearray(cells))
-
-
-def _rows_not_utf8(payloads: pa.BinaryArray) -> list[int]:
-    import pyarrow as pa
-
-    try:
-        payloads.cast(pa.string())
-        return []
-    except pa.ArrowInvalid:
-        return [row for row, payload in enumerate(payloads.to_pylist()) if not _is_utf8(payload)]
-
-
-def _is_utf8(payload: bytes | None) -> bool:
-    try:
-        (payload or b"").decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _numbers(count: int) -> memoryview:
     return memoryview(bytearray(4 * count)).cast("i")
-
-
-def _taken(numbers: memoryview, rows: memoryview) -> memoryview:
-    import pyarrow as pa
-
-    column = pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
-    indices = pa.Array.from_buffers(pa.int32(), len(rows), [None, pa.py_buffer(rows)])
-    return view(column.take(indices).buffers()[1], "i")[: len(rows)]
-
-
-def _as_declared(values: pa.Array, schema: Schema) -> pa.Array:
-    """Returns the values in the type of the schema. Raises DataError if they have another."""
-    import pyarrow as pa
-
-    declared = schema.arrow_type()
-    if values.type == declared:
-        return values
-    try:
-        return values.cast(declared)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(
-            f"Invalid type for {schema.type.name}: values are {values.type}: {error}"
-        ) from error
-
-
-def _without_documents(
-    documents: pa.BinaryArray,
-    values: pa.Array,
-    errors: Sequence[RowError],
-    null_document: bytes | None,
-) -> pa.BinaryArray:
-    """Returns the documents, null for rows that failed, and for nulls without a document."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flags = bytearray(b"\1") * len(values)
-    for error in errors:
-        flags[error.row] = 0
-    has_document = pa.Array.from_buffers(pa.uint8(), len(values), [None, pa.py_buffer(flags)])
-    mask = has_document.cast(pa.bool_())
-    if null_document is None and values.null_count:
-        mask = pc.and_(mask, values.is_valid())
-    return pc.if_else(mask, documents, None)
-
-
-def _path(names: Sequence[bytes]) -> str:
-    """Returns the path of a field from its quoted names, the innermost first."""
-    return ".".join(json.loads(name[:-1]) for name in reversed(names))

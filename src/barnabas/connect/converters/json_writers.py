@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.connect.converters import _json_writer
+from barnabas.connect.converters.converter import ConvertedBytes, RowError
+from barnabas.connect.data.defaults import missing_value_error
 from barnabas.connect.data.schema import Schema, Type
 from barnabas.connect.errors import DataError
 from barnabas.schemas.json_text import write
@@ -144,6 +148,75 @@ class JsonWriters:
         width = values.type.bit_width // 8
         cells = view(values.buffers()[1], "B")[values.offset * width :]
         return _json_writer.JsonDecimalWriter(*nulls, cells, width)
+
+
+def write_documents(
+    writer: _json_writer.JsonWriter,
+    values: pa.Array,
+    prefix: bytes,
+    suffix: bytes = b"",
+    null_document: bytes | None = None,
+) -> ConvertedBytes:
+    """Writes the values, each within prefix and suffix, and a document or none for nulls."""
+    import pyarrow as pa
+
+    count = len(values)
+    failures: list[tuple[int, list[bytes]]] = []
+    offsets = pa.allocate_buffer(4 * count + 4)
+    content = _json_writer.write_documents(
+        writer,
+        prefix,
+        suffix,
+        null_document,
+        view(offsets, "i"),
+        2 * values.nbytes + count * (len(prefix) + 16),
+        failures,
+    )
+    errors = [RowError(row, missing_value_error(_path(path))) for row, path in failures]
+    documents = pa.Array.from_buffers(pa.binary(), count, [None, offsets, pa.py_buffer(content)])
+    if errors or (values.null_count and null_document is None):
+        documents = _without_documents(documents, values, errors, null_document)
+    return ConvertedBytes(documents, errors)
+
+
+def as_declared(values: pa.Array, schema: Schema) -> pa.Array:
+    """Returns the values in the type of the schema. Raises DataError if they have another."""
+    import pyarrow as pa
+
+    declared = schema.arrow_type()
+    if values.type == declared:
+        return values
+    try:
+        return values.cast(declared)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(
+            f"Invalid type for {schema.type.name}: values are {values.type}: {error}"
+        ) from error
+
+
+def _without_documents(
+    documents: pa.BinaryArray,
+    values: pa.Array,
+    errors: Sequence[RowError],
+    null_document: bytes | None,
+) -> pa.BinaryArray:
+    """Returns the documents, null for rows that failed, and for nulls without a document."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    flags = bytearray(b"\1") * len(values)
+    for error in errors:
+        flags[error.row] = 0
+    has_document = pa.Array.from_buffers(pa.uint8(), len(values), [None, pa.py_buffer(flags)])
+    mask = has_document.cast(pa.bool_())
+    if null_document is None and values.null_count:
+        mask = pc.and_(mask, values.is_valid())
+    return pc.if_else(mask, documents, None)
+
+
+def _path(names: Sequence[bytes]) -> str:
+    """Returns the path of a field from its quoted names, the innermost first."""
+    return ".".join(json.loads(name[:-1]) for name in reversed(names))
 
 
 def _validity(values: pa.Array) -> tuple[memoryview, int]:
