@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import re
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -172,6 +174,7 @@ class ConnectionPool:
         self._backoff_ms = backoff_ms
         self._idle: list[DatabaseConnection] = []
         self._closed = threading.Event()
+        _pools.add(self)
 
     @contextmanager
     def connection(self) -> Iterator[DatabaseConnection]:
@@ -204,6 +207,9 @@ class ConnectionPool:
 
     def close(self) -> None:
         self._closed.set()
+        self.close_idle()
+
+    def close_idle(self) -> None:
         while self._idle:
             self._idle.pop().close()
 
@@ -217,6 +223,16 @@ class ConnectionPool:
                 log.warning("%s Attempt %d of %d.", error, attempt, self._attempts)
                 self._closed.wait(self._backoff_ms / 1000)
         raise AssertionError("there is at least one attempt")
+
+
+_pools: weakref.WeakSet[ConnectionPool] = weakref.WeakSet()
+
+
+@atexit.register
+def close_idle_connections() -> None:
+    """Closes what all pools of the process keep open."""
+    for pool in list(_pools):
+        pool.close_idle()
 
 
 def _is_alive(connection: DatabaseConnection) -> bool:

@@ -176,13 +176,10 @@ class Dialect(ABC):
     def default_literal(self, schema: Schema) -> str: ...
 
     @abstractmethod
-    def outgoing(self, values: pa.Array, schema: Schema) -> pa.Array:
-        """Returns values as the driver can send them."""
-
-    @abstractmethod
-    def sent_type(self, column: Column) -> pa.DataType | None:
-        """Returns the Arrow type that is sent for a column as it is; None if the database has to
-        convert the values."""
+    def fitted(self, values: pa.Array, column: Column) -> tuple[pa.Array, bool]:
+        """Returns values as the driver can send them, and whether the database takes them for the
+        column as they are; otherwise it has to convert them. Raises ArrowInvalid if they do not
+        fit."""
 
     @abstractmethod
     def staging_type(self, arrow_type: pa.DataType) -> str:
@@ -194,6 +191,9 @@ class Dialect(ABC):
     @abstractmethod
     def create_staging(self, name: str, columns: Sequence[tuple[str, str]]) -> list[str]:
         """Returns the statements that make an empty temporary table."""
+
+    def insert(self, table: TableId, columns: Sequence[str], select: str) -> str:
+        return f"INSERT INTO {self.qualified(table)} ({self.quoted(columns)}) {select}"
 
     @abstractmethod
     def upsert(
@@ -217,11 +217,11 @@ class Dialect(ABC):
             return f"{text} DEFAULT {self.default_literal(column.schema)}"
         return f"{text} {'NULL' if column.schema.is_optional and not column.is_key else 'NOT NULL'}"
 
-    def delete(self, table: TableId, keys: Sequence[tuple[str, str]], staging: str) -> str:
-        matches = " AND ".join(f"s.{self.quote(name)} = t.{self.quote(name)}" for name, _ in keys)
+    def delete(self, table: TableId, keys: Sequence[str], select: str) -> str:
+        matches = " AND ".join(f"s.{self.quote(name)} = t.{self.quote(name)}" for name in keys)
         return (
             f"DELETE FROM {self.qualified(table)} AS t WHERE EXISTS "
-            f"(SELECT 1 FROM {staging} AS s WHERE {matches})"
+            f"(SELECT 1 FROM ({select}) AS s WHERE {matches})"
         )
 
     def update(

@@ -237,22 +237,27 @@ class PostgresqlDialect(Dialect):
                 return string_literal(value.isoformat())
         return plain_literal(schema.default)
 
-    def outgoing(self, values: pa.Array, schema: Schema) -> pa.Array:
-        if types_of.is_timestamp(values.type):
-            if values.type.tz is not None:
-                values = pc.cast(values, pa.timestamp(values.type.unit, self.timezone))
-                values = pc.local_timestamp(values)
-            return pc.cast(values, pa.timestamp("us"), safe=False)
-        if types_of.is_time(values.type):
-            return pc.cast(values, pa.time64("us"))
-        if types_of.is_int8(values.type):
-            return pc.cast(values, pa.int16())
-        return values
-
-    def sent_type(self, column: Column) -> pa.DataType | None:
+    def fitted(self, values: pa.Array, column: Column) -> tuple[pa.Array, bool]:
+        value_type = values.type
+        if types_of.is_timestamp(value_type):
+            values = self._fitted_time(values, column)
+        elif types_of.is_time(value_type):
+            values = pc.cast(values, pa.time64("us"))
+        elif types_of.is_int8(value_type):
+            values = pc.cast(values, pa.int16())
         if column.type_name == "numeric":
-            return pa.decimal128(38, 0)  # of any precision and scale
-        return _SENT_AS.get(column.type_name)
+            return values, types_of.is_decimal(value_type)
+        sent = _SENT_AS.get(column.type_name)
+        if sent is None or not _is_widening_or_checked(values.type, sent):
+            return values, types_of.is_null(value_type)
+        return pc.cast(values, sent), True
+
+    def _fitted_time(self, values: pa.Array, column: Column) -> pa.Array:
+        """Returns the wall clock times of `db.timezone` for a column without time zone."""
+        if values.type.tz is not None and column.type_name != "timestamptz":
+            values = pc.cast(values, pa.timestamp(values.type.unit, self.timezone))
+            values = pc.local_timestamp(values)
+        return pc.cast(values, pa.timestamp("us", values.type.tz and "UTC"), safe=False)
 
     def staging_type(self, arrow_type: pa.DataType) -> str:
         for name, sent in _SENT_AS.items():
@@ -262,7 +267,7 @@ class PostgresqlDialect(Dialect):
             return "numeric"
         if types_of.is_list(arrow_type):
             return self.staging_type(arrow_type.value_type) + "[]"
-        return "text"
+        return "text"  # also for nulls
 
     def converted(self, expression: str, column: Column) -> str:
         return f"CAST({expression} AS {column.declared_type})"
@@ -307,6 +312,15 @@ def _column(row: dict[str, Any]) -> Column:
         is_autoincrement=row["identity"] or row["expression"].startswith("nextval("),
         is_primary_key=row["is_key"],
     )
+
+
+def _is_widening_or_checked(given: pa.DataType, sent: pa.DataType) -> bool:
+    """Returns whether Arrow converts the type without rounding, or else fails."""
+    if given == sent or (types_of.is_integer(given) and types_of.is_integer(sent)):
+        return True
+    if types_of.is_timestamp(given) and types_of.is_timestamp(sent):
+        return (given.tz is None) == (sent.tz is None)
+    return types_of.is_float32(given) and types_of.is_float64(sent)
 
 
 # Values of sources
@@ -368,7 +382,8 @@ def _bit_reader(name: str, length: int) -> ColumnReader:
     gives four bytes with the length before them."""
 
     def bits(values: pa.Array) -> pa.Array:
-        return pc.binary_slice(_storage(values), 4)
+        found = [None if each is None else each[4:] for each in _storage(values).to_pylist()]
+        return pa.array(found, pa.binary())
 
     def number(values: pa.Array) -> pa.Array:
         numbers = [

@@ -210,26 +210,23 @@ class SqliteDialect(Dialect):
                 )
         return plain_literal(schema.default)
 
-    def outgoing(self, values: pa.Array, schema: Schema) -> pa.Array:
+    def fitted(self, values: pa.Array, column: Column) -> tuple[pa.Array, bool]:
         value_type = values.type
-        if types_of.is_boolean(value_type):
-            return pc.cast(values, pa.int64())
-        if types_of.is_timestamp(value_type):
-            return pc.cast(pc.cast(values, pa.timestamp("ms"), safe=False), pa.int64())
-        if types_of.is_date(value_type):
+        if types_of.is_null(value_type) or types_of.is_boolean(value_type):
+            values = pc.cast(values, pa.int64())
+        elif types_of.is_timestamp(value_type):
+            values = pc.cast(pc.cast(values, pa.timestamp("ms"), safe=False), pa.int64())
+        elif types_of.is_date(value_type):
             days = pc.cast(pc.cast(values, pa.date32()), pa.int32())
-            return pc.multiply(pc.cast(days, pa.int64()), _DAY_MS)
-        if types_of.is_time(value_type):
+            values = pc.multiply(pc.cast(days, pa.int64()), _DAY_MS)
+        elif types_of.is_time(value_type):
             milliseconds = pc.cast(values, pa.time32("ms"), safe=False)
-            return pc.cast(pc.cast(milliseconds, pa.int32()), pa.int64())
-        if types_of.is_decimal(value_type):
-            return pc.cast(values, pa.string())
-        if types_of.is_nested(value_type):
-            raise DataError(f"SQLite has no type for {schema.type}.")
-        return values
-
-    def sent_type(self, column: Column) -> pa.DataType | None:
-        return pa.null()  # of any type
+            values = pc.cast(pc.cast(milliseconds, pa.int32()), pa.int64())
+        elif types_of.is_decimal(value_type):
+            values = pc.cast(values, pa.string())
+        elif types_of.is_nested(value_type):
+            raise DataError(f"Column {column.name}: SQLite has no type for {value_type}.")
+        return values, True
 
     def staging_type(self, arrow_type: pa.DataType) -> str:
         return ""
@@ -312,9 +309,7 @@ def _dates(values: pa.Array) -> pa.Array:
 
 def _times(values: pa.Array) -> pa.Array:
     if types_of.is_string(values.type):
+        is_clock = pc.match_substring(values, ":")
         with_date = pc.binary_join_element_wise("1970-01-01", values, " ")
-        values = pc.cast(pc.cast(with_date, pa.timestamp("ms")), pa.int64())
-    milliseconds = pc.cast(values, pa.int64())
-    days = pc.floor(pc.divide(pc.cast(milliseconds, pa.float64()), float(_DAY_MS)))
-    within = pc.subtract(milliseconds, pc.multiply(pc.cast(days, pa.int64()), _DAY_MS))
-    return pc.cast(pc.cast(within, pa.int32()), pa.time32("ms"))
+        values = pc.if_else(is_clock, with_date, values)
+    return pc.cast(_instants(values, "UTC"), pa.time32("ms"), safe=False)
