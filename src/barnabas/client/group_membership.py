@@ -69,8 +69,11 @@ class GroupCallbacks(Protocol):
         """Returns what this member tells the leader."""
         ...
 
-    def is_predecessor(self, metadata: bytes) -> bool:
-        """Whether this instance has replaced the member with this metadata."""
+    def is_predecessor(self, client_id: str, metadata: bytes) -> bool:
+        """Whether this instance has replaced a member.
+
+        Its metadata is empty while the group rebalances.
+        """
         ...
 
     async def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -148,7 +151,7 @@ class GroupMembership:
             member.member_id
             for group in described.groups
             for member in group.members
-            if self._callbacks.is_predecessor(bytes(member.member_metadata))
+            if self._callbacks.is_predecessor(member.client_id, bytes(member.member_metadata))
         ]
         if before:
             await self.remove(before, "another instance has its address now")
@@ -212,13 +215,16 @@ class GroupMembership:
         heartbeat = HeartbeatRequest(
             group_id=config.group_id, generation_id=self._generation, member_id=self._member_id
         )
+        lost_after_s = config.lost_after_ms / 1000
         responded_s = time.monotonic()
         while not await self._is_rejoin_requested():
             sent_s = time.monotonic()
+            remaining_ms = int((responded_s + lost_after_s - sent_s) * 1000)
+            timeout_ms = max(1, min(config.session_timeout_ms // 3, remaining_ms))
             try:
-                response = await self._send_request(heartbeat, config.session_timeout_ms // 3)
+                response = await self._send_request(heartbeat, timeout_ms)
             except KafkaException:
-                if time.monotonic() - responded_s > config.lost_after_ms / 1000:
+                if time.monotonic() - responded_s >= lost_after_s:
                     raise
                 continue
             responded_s = sent_s  # the coordinator has received it later than that
@@ -229,9 +235,9 @@ class GroupMembership:
 
     async def _is_rejoin_requested(self) -> bool:
         try:
-            await asyncio.wait_for(
-                self._rejoin_requested.wait(), self._config.heartbeat_interval_ms / 1000
-            )
+            # Unlike `wait_for`, it never loses the cancellation of `run`.
+            async with asyncio.timeout(self._config.heartbeat_interval_ms / 1000):
+                await self._rejoin_requested.wait()
         except TimeoutError:
             return False
         await self._callbacks.on_rejoin_requested()

@@ -89,7 +89,7 @@ class _Election:
     def metadata(self) -> bytes:
         return self._identity.encode()
 
-    def is_predecessor(self, metadata: bytes) -> bool:
+    def is_predecessor(self, client_id: str, metadata: bytes) -> bool:
         identity = InstanceIdentity.from_member_metadata(metadata)
         return identity is not None and identity.url == self._identity.url
 

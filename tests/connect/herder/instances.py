@@ -225,6 +225,8 @@ async def group_of(broker: Broker, size: int, **properties: str) -> AsyncIterato
         yield group
         assert group.runs.overlaps == []
     finally:
+        for each in group.instances:
+            each.engine.may_release.set()
         await asyncio.gather(*(each.herder.stop() for each in group.instances))
         assert group.runs.overlaps == []
 

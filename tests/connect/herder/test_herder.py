@@ -177,7 +177,6 @@ def test_a_deleted_connector_ends_and_leaves_nothing(kafka_broker: Broker) -> No
             herder.patch_config("c", {}),
             herder.offsets("c"),
             herder.alter_offsets("c", None),
-            herder.active_topics("c"),
         ):
             assert await failure(request) == (404, "Connector c not found")
         assert await failure(herder.connector_status("c")) == (

@@ -14,12 +14,12 @@ from barnabas.client.group_membership import (
     GroupMembership,
     group_error_code,
 )
+from barnabas.client.settings import admin_settings
 from barnabas.connect.herder.assignment import (
     PROTOCOL_NAME,
     PROTOCOL_TYPE,
     GroupAssignment,
     MemberMetadata,
-    UnreadableAssignmentError,
     assign_connectors,
 )
 from barnabas.connect.storage.config_topic import ConfigTopic
@@ -65,7 +65,6 @@ class HerderGroup:
         self,
         config: WorkerConfig,
         url: str,
-        cluster: ClusterClient,
         config_topic: ConfigTopic,
         connectors: RunningConnectors,
         on_change: Callable[[], None],
@@ -75,7 +74,9 @@ class HerderGroup:
         """The connectors that existed when this instance last assigned."""
         self._group_id = config.group_id
         self._url = url
-        self._cluster = cluster
+        self._client_id = f"connect-{url.partition('://')[2]}"
+        settings = {**config.worker_client, "client.id": self._client_id}
+        self._cluster = ClusterClient(admin_settings(settings))
         self._config_topic = config_topic
         self._connectors = connectors
         self._on_change = on_change
@@ -114,14 +115,21 @@ class HerderGroup:
     async def wait_until_member(self, timeout_s: float) -> InstanceAssignment | None:
         """Returns what is assigned; None if this instance is no member before the timeout."""
         try:
-            await asyncio.wait_for(self._is_stable.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._is_stable.wait()
         except TimeoutError:
             return None
         return self.current
 
-    def close(self) -> None:
+    async def close(self) -> None:
         if self._delay_timer is not None:
             self._delay_timer.cancel()
+        await self._cluster.close()
+
+    async def describe_cluster(self, timeout_ms: int) -> str:
+        """Returns the id of the Kafka cluster."""
+        described = await self._cluster.describe([], timeout_ms=timeout_ms)
+        return described.cluster_id or ""
 
     # What the membership calls
 
@@ -134,11 +142,8 @@ class HerderGroup:
             frozenset(self._connectors.running - self._assigned),
         ).encode()
 
-    def is_predecessor(self, metadata: bytes) -> bool:
-        try:
-            return MemberMetadata.decode(metadata).url == self._url
-        except UnreadableAssignmentError:
-            return False
+    def is_predecessor(self, client_id: str, metadata: bytes) -> bool:
+        return client_id == self._client_id
 
     async def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
         decoded = {id_: MemberMetadata.decode(content) for id_, content in members.items()}
@@ -187,9 +192,8 @@ class HerderGroup:
 
     async def _has_read(self, config_offset: int) -> bool:
         try:
-            await asyncio.wait_for(
-                self._config_topic.wait_until_applied(config_offset), _CATCH_UP_TIMEOUT_S
-            )
+            async with asyncio.timeout(_CATCH_UP_TIMEOUT_S):
+                await self._config_topic.wait_until_applied(config_offset)
         except TimeoutError:
             return False
         return True

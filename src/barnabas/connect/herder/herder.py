@@ -36,7 +36,7 @@ from barnabas.connect.model import (
     TargetState,
 )
 from barnabas.connect.storage.config_state import Config, ConfigState
-from barnabas.connect.validation import check_connector_config
+from barnabas.connect.validation import check_connector_config, resolve
 from barnabas.connect.worker_config import WorkerConfig
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ class ConnectHerder:
         return list(state.task_configs(name))
 
     async def active_topics(self, name: str) -> list[str]:
-        require_connector(name, await self._state())
+        await self._state()
         return sorted(self.instance.status_topic.state.topics(name))
 
     async def offsets(self, name: str) -> list[StoredOffset]:
@@ -194,7 +194,7 @@ class ConnectHerder:
         raise ForwardToLeader(owner)
 
     async def reset_active_topics(self, name: str) -> None:
-        require_connector(name, await self._state())
+        await self._state()
         self.instance.statuses.remove_topics(name)
         await self.instance.flush_statuses()
 
@@ -218,7 +218,8 @@ class ConnectHerder:
 
     async def _state(self) -> ConfigState:
         try:
-            await asyncio.wait_for(self.instance.is_started.wait(), _WAIT_FOR_GROUP_S)
+            async with asyncio.timeout(_WAIT_FOR_GROUP_S):
+                await self.instance.is_started.wait()
         except TimeoutError:
             raise RequestFailed(
                 503, f"There is no broker at {self.worker_config.bootstrap_servers} yet"
@@ -256,7 +257,7 @@ class ConnectHerder:
 
     def _check(self, config: Mapping[str, str]) -> ConnectorKind:
         return self._check_config(
-            self.instance.resolve_config(config), dict(self.worker_config.originals)
+            resolve(config, self.worker_config.originals), dict(self.worker_config.originals)
         )
 
     def _require_other_group(self, name: str, kind: ConnectorKind) -> None:

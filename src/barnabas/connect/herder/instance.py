@@ -10,8 +10,6 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
-from barnabas.client.cluster import ClusterClient
-from barnabas.client.settings import admin_settings
 from barnabas.config.providers import resolve_references
 from barnabas.connect.herder.connector_runner import ConnectorRunner
 from barnabas.connect.herder.group import HerderGroup, InstanceAssignment
@@ -58,16 +56,13 @@ class ConnectInstance:
         self.config_topic = _config_topic(config, self._on_config_change)
         self.status_topic = _status_topic(config)
         self.offset_topic = _offset_topic(config)
-        self._cluster = ClusterClient(admin_settings(config.worker_client))
         self._status_writer = StatusWriter(self.status_topic)
         self.statuses = InstanceStatuses(
             self.status_topic.state, self._status_writer, _address(url)
         )
         self.engine = create_engine(self.offset_topic, self)
         self.runner = ConnectorRunner(self.engine, lambda: self.config_topic.state, self)
-        self.group = HerderGroup(
-            config, url, self._cluster, self.config_topic, self.runner, self._on_assignment
-        )
+        self.group = HerderGroup(config, url, self.config_topic, self.runner, self._on_assignment)
         self.is_started = asyncio.Event()
         """The topics have been read."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -83,10 +78,9 @@ class ConnectInstance:
         await asyncio.gather(
             self.config_topic.start(), self.status_topic.start(), self.offset_topic.start()
         )
-        described = await self._cluster.describe(
-            [], timeout_ms=self.worker_config.values["barnabas.start.timeout.ms"]
+        self.kafka_cluster_id = await self.group.describe_cluster(
+            self.worker_config.values["barnabas.start.timeout.ms"]
         )
-        self.kafka_cluster_id = described.cluster_id or ""
         self.statuses.start()
         self._status_writer.start()
         self.is_started.set()
@@ -105,12 +99,11 @@ class ConnectInstance:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.group.close()
         await self.group.leave()
+        await self.group.close()
         await asyncio.gather(
             self.config_topic.stop(), self.status_topic.stop(), self.offset_topic.stop()
         )
-        await self._cluster.close()
 
     @property
     def health(self) -> tuple[str, str]:
@@ -164,7 +157,10 @@ class ConnectInstance:
             case TargetStateChanged(name):
                 self.runner.on_changed(name)
             case RestartRequested(name, include_tasks, only_failed):
-                self._restart(name, include_tasks=include_tasks, only_failed=only_failed)
+                if name in self.runner.running:
+                    self._run_in_background(
+                        self._restart(name, include_tasks=include_tasks, only_failed=only_failed)
+                    )
             case LoggerLevelSet(namespace, level):
                 set_logger_level(namespace, level)
 
@@ -173,9 +169,11 @@ class ConnectInstance:
         if current is not None and current.is_leader and condition(current):
             self.group.request_rebalance()
 
-    def _restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> None:
+    async def _restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> None:
+        await self._status_writer.flush()
+        await self.status_topic.read_to_end()  # what has failed before the request
         status = self.status_topic.state.connectors.get(name)
-        if status is None or name not in self.runner.running:
+        if status is None:
             return
         connector, tasks = planned_restart(
             status,

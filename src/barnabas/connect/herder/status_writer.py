@@ -31,7 +31,8 @@ class StatusWriter:
         if self._task is None:
             return
         try:
-            await asyncio.wait_for(self.flush(), _FINAL_TIMEOUT_S)
+            async with asyncio.timeout(_FINAL_TIMEOUT_S):
+                await self.flush()
         except TimeoutError:
             _log.warning("%d statuses are not written", len(self._pending))
         self._task.cancel()

@@ -89,7 +89,8 @@ class ConfigTopic:
 
         Raises KafkaException or TimeoutError.
         """
-        await asyncio.wait_for(self._writer.open(), self._timeout_s)
+        async with asyncio.timeout(self._timeout_s):
+            await self._writer.open()
         await self._log.read_to_end()
 
     @property
@@ -108,9 +109,8 @@ class ConfigTopic:
         RecordsTooLargeError.
         """
         try:
-            written = await asyncio.wait_for(
-                self._writer.write(records, _PARTITION), self._timeout_s
-            )
+            async with asyncio.timeout(self._timeout_s):
+                written = await self._writer.write(records, _PARTITION)
         except (KafkaException, TimeoutError):
             await self._writer.close()  # it is unknown whether they were written
             raise

@@ -58,6 +58,9 @@ class StatusTopic:
     async def stop(self) -> None:
         await self._log.stop()
 
+    async def read_to_end(self) -> None:
+        await self._log.read_to_end()
+
     async def append(self, *records: KeyAndValue) -> None:
         """Returns when the records can be read back. Raises KafkaException."""
         await self._log.append(records)

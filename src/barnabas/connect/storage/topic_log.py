@@ -122,11 +122,8 @@ class TopicLog:
         def is_applied() -> bool:
             return all(self.positions.get(each, 0) >= end for each, end in positions.items())
 
-        async with self._progress:
-            await asyncio.wait_for(
-                self._progress.wait_for(lambda: is_applied() or self._is_reader_done()),
-                self._timeout_ms / 1000,
-            )
+        async with asyncio.timeout(self._timeout_ms / 1000), self._progress:
+            await self._progress.wait_for(lambda: is_applied() or self._is_reader_done())
         if not is_applied():
             assert self._reader is not None
             await self._reader  # which raises why it ended
