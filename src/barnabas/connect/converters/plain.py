@@ -11,6 +11,7 @@ from barnabas.connect.config_def import (
     ConfigType,
     Importance,
     Setting,
+    Width,
     Validator,
 )
 from barnabas.connect.converters.converter import (
@@ -51,9 +52,11 @@ class StringConverter(Converter):
                 "converter.encoding",
                 ConfigType.STRING,
                 "UTF-8",
-                "The name of the character set to use for encoding strings as byte arrays.",
+                "The character set of the text.",
                 Importance.HIGH,
                 _ENCODING,
+                width=Width.MEDIUM,
+                display_name="Encoding",
             )
         )
 
