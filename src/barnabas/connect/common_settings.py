@@ -17,6 +17,7 @@ from barnabas.connect.config_def import (
     Width,
     at_least,
     one_of,
+    parse_value,
 )
 from barnabas.connect.plugins import Plugin, PluginKind, all_plugins
 
@@ -27,6 +28,7 @@ ERROR_HANDLING: Final = "Error Handling"
 TOPIC_CREATION: Final = "Topic Creation"
 EXACTLY_ONCE_SUPPORT: Final = "Exactly Once Support"
 OFFSETS_TOPIC: Final = "offsets.topic"
+EXECUTION: Final = "Execution"
 
 DEFAULT_HEADER_CONVERTER: Final = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
@@ -60,7 +62,8 @@ def common_settings(
 
     `version` is that of the connector. With the settings of a worker, its converters are defaults.
     """
-    settings = [*_for_all(version), *(_OF_SINKS if kind is PluginKind.SINK else _OF_SOURCES)]
+    own = _OF_SINKS if kind is PluginKind.SINK else _OF_SOURCES
+    settings = [*_for_all(version), *own, *_OF_EXECUTION]
     if worker is None:
         return settings
     return [_with_default_of(worker, each) for each in settings]
@@ -324,17 +327,18 @@ def _converter_settings(part: str) -> tuple[Setting, Setting]:
 
 
 def _with_default_of(worker: Mapping[str, str], each: OrderedSetting) -> OrderedSetting:
-    """Makes the worker's converter, and the version of the plugin, the default."""
+    """Makes what the worker has the default."""
     setting = each.setting
-    part, _, rest = setting.name.partition(".")
-    if not rest.startswith("converter"):
+    if setting.group == EXECUTION:
+        text = worker.get(setting.name, str(setting.default))
+        default: Any = parse_value(setting.name, text, setting.type)
+    elif setting.name == "header.converter":
+        default = worker.get(setting.name) or DEFAULT_HEADER_CONVERTER
+    elif setting.name in ("key.converter", "value.converter"):
+        default = worker.get(setting.name)
+    else:
         return each
-    default = worker.get(f"{part}.converter") or (
-        DEFAULT_HEADER_CONVERTER if part == "header" else None
-    )
-    if rest == "converter":
-        return replace(each, setting=replace(setting, default=default))
-    return each
+    return replace(each, setting=replace(setting, default=default))
 
 
 _DEAD_LETTERS: Final = (
@@ -486,6 +490,63 @@ _OF_SOURCES: Final = (
     ),
     *_DEAD_LETTERS,
 )
+
+
+_OF_EXECUTION: Final = tuple(
+    OrderedSetting(setting, order)
+    for order, setting in enumerate(
+        (
+            Setting(
+                "barnabas.max.rows.per.task",
+                ConfigType.INT,
+                500_000,
+                doc="How many rows a task reads and writes at most before they are committed.",
+                importance=Importance.LOW,
+                validator=at_least(1),
+                group=EXECUTION,
+                width=Width.MEDIUM,
+                display_name="Rows per Task",
+            ),
+            Setting(
+                "barnabas.restart.initial.ms",
+                ConfigType.LONG,
+                1_000,
+                doc="How long a failed task waits for its first restart; each further pause is "
+                "twice as long. 0 means that it is not restarted.",
+                importance=Importance.LOW,
+                validator=at_least(0),
+                group=EXECUTION,
+                width=Width.MEDIUM,
+                display_name="First Pause before a Restart",
+            ),
+            Setting(
+                "barnabas.restart.max.ms",
+                ConfigType.LONG,
+                60_000,
+                doc="The longest pause before a failed task is restarted.",
+                importance=Importance.LOW,
+                validator=at_least(0),
+                group=EXECUTION,
+                width=Width.MEDIUM,
+                display_name="Longest Pause before a Restart",
+            ),
+            Setting(
+                "barnabas.query",
+                ConfigType.STRING,
+                "shared",
+                doc="With shared, the connector is in one streaming query with others; with "
+                "dedicated, it has a query of its own.",
+                importance=Importance.LOW,
+                validator=one_of("shared", "dedicated", ignore_case=True),
+                group=EXECUTION,
+                width=Width.SHORT,
+                display_name="Query",
+            ),
+        ),
+        1,
+    )
+)
+"""Kafka has none of these. The settings of the worker of the same names are their defaults."""
 
 
 # Topics that sources create

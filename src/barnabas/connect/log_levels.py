@@ -79,7 +79,7 @@ def set_logger_level(name: str, level: str) -> list[str]:
 
 
 def _loggers() -> dict[str, logging.Logger]:
-    loggers = {ROOT: logging.root}
+    loggers: dict[str, logging.Logger] = {ROOT: logging.root}
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if isinstance(logger, logging.Logger):
             loggers[name] = logger

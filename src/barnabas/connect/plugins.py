@@ -231,7 +231,10 @@ def find_connector(name: str, config: Mapping[str, str | None] | None = None) ->
     """
     from barnabas.connect.connector import SinkConnector, SourceConnector
 
-    return _find(resolve_connector(name, config), CONNECTOR_KINDS, (SinkConnector, SourceConnector))
+    found: type[Connector] = _find(
+        resolve_connector(name, config), CONNECTOR_KINDS, (SinkConnector, SourceConnector)
+    )
+    return found
 
 
 def resolve_connector(name: str, config: Mapping[str, str | None] | None = None) -> str:
@@ -247,28 +250,32 @@ def find_converter(name: str) -> type[Converter]:
     """Returns the class of a key or value converter. Raises as `find_connector`."""
     from barnabas.connect.converters.converter import Converter
 
-    return _find(name, (PluginKind.CONVERTER,), (Converter,))
+    found: type[Converter] = _find(name, (PluginKind.CONVERTER,), (Converter,))
+    return found
 
 
 def find_header_converter(name: str) -> type[HeaderConverter]:
     """Raises as `find_connector`."""
     from barnabas.connect.converters.headers import HeaderConverter
 
-    return _find(name, (PluginKind.HEADER_CONVERTER,), (HeaderConverter,))
+    found: type[HeaderConverter] = _find(name, (PluginKind.HEADER_CONVERTER,), (HeaderConverter,))
+    return found
 
 
 def find_transform(name: str) -> type[Transform]:
     """Raises as `find_connector`."""
     from barnabas.connect.transforms.transform import Transform
 
-    return _find(name, (PluginKind.TRANSFORM,), (Transform,))
+    found: type[Transform] = _find(name, (PluginKind.TRANSFORM,), (Transform,))
+    return found
 
 
 def find_predicate(name: str) -> type[Predicate]:
     """Raises as `find_connector`."""
     from barnabas.connect.transforms.transform import Predicate
 
-    return _find(name, (PluginKind.PREDICATE,), (Predicate,))
+    found: type[Predicate] = _find(name, (PluginKind.PREDICATE,), (Predicate,))
+    return found
 
 
 def find_plugin(name: str) -> tuple[type[Any], PluginKind]:

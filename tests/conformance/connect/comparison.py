@@ -8,7 +8,7 @@ Deliberate differences:
 - A setting of the connector's own class may not be null here. Connect accepts it, and the connector
   fails when it starts.
 - A setting of a transform is named with its prefix in every error. Connect leaves it out in some.
-- Sources have the settings of the dead letter queue too.
+- Sources have the settings of the dead letter queue too, and all connectors those of `Execution`.
 - The settings of a converter come in the order of their definition. Connect's order is random.
 """
 
@@ -18,7 +18,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_OWN_SETTINGS = re.compile(r"barnabas\.|errors\.deadletterqueue\.")
+_OWN_SETTINGS = re.compile(r"barnabas\.")
+_OF_DEAD_LETTERS = re.compile(r"errors\.deadletterqueue\.")
 _NULL_ERROR = re.compile(r"Invalid value null for configuration ")
 _OF_CONVERTER = re.compile(r"(key|value|header)\.converter\.(?!plugin\.version)")
 _CONVERTER_GROUPS = ("Schemas", "Serialization")
@@ -43,8 +44,7 @@ def comparable_validation(content: Mapping[str, Any], *, is_source: bool) -> dic
     settings = {
         each["value"]["name"]: each
         for each in content["configs"]
-        if not (is_source and _OWN_SETTINGS.match(each["value"]["name"]))
-        and not each["value"]["name"].endswith("converter.type")
+        if not is_own_setting(each["value"]["name"], is_source=is_source)
     }
     errors = {
         name: [error for error in each["value"]["errors"] if not _NULL_ERROR.match(error)]
@@ -52,7 +52,7 @@ def comparable_validation(content: Mapping[str, Any], *, is_source: bool) -> dic
     }
     return {
         "name": content["name"],
-        "groups": sorted(content["groups"]),
+        "groups": sorted(group for group in content["groups"] if group != "Execution"),
         "order": [name for name in settings if not _OF_CONVERTER.match(name)],
         "errors": {name: messages for name, messages in errors.items() if messages},
         "values": {
@@ -62,6 +62,12 @@ def comparable_validation(content: Mapping[str, Any], *, is_source: bool) -> dic
             name: comparable_definition(each["definition"]) for name, each in settings.items()
         },
     }
+
+
+def is_own_setting(name: str, *, is_source: bool) -> bool:
+    """Returns whether only one of the two has the setting."""
+    is_own = _OWN_SETTINGS.match(name) is not None or name.endswith("converter.type")
+    return is_own or (is_source and _OF_DEAD_LETTERS.match(name) is not None)
 
 
 def comparable_definition(definition: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -135,6 +135,12 @@ class ConnectWorker(ABC):
             tail = "\n".join(self.log_file.read_text(errors="replace").splitlines()[-30:])
             raise RuntimeError(f"the worker ended:\n{tail}")
 
+    def kill(self) -> None:
+        process, self._process = self._process, None
+        assert process is not None
+        process.kill()
+        process.wait()
+
     def stop(self, *, deadline_s: float = 60) -> None:
         process, self._process = self._process, None
         if process is None:

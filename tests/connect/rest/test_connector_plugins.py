@@ -71,7 +71,8 @@ def test_validation_returns_definitions_and_values(api: AsgiClient, sink: dict[s
     assert response.status == 200
     result = response.json
     assert (result["name"], result["error_count"]) == (sink["connector.class"], 2)
-    assert result["groups"] == ["Common", "Transforms", "Predicates", "Error Handling"]
+    groups = ["Common", "Transforms", "Predicates", "Error Handling", "Execution"]
+    assert result["groups"] == groups
     configs = {each["value"]["name"]: each for each in result["configs"]}
     assert configs["unknown"] == {
         "definition": None,

@@ -109,8 +109,9 @@ def _methods_at(request: Request) -> list[str]:
 
 def _http_error(status: int, detail: str | None = None) -> Response:
     phrase = HTTPStatus(status).phrase
-    is_own = detail is not None and detail != phrase
-    return error_response(status, detail if is_own else f"HTTP {status} {phrase}")
+    if detail is None or detail == phrase:
+        detail = f"HTTP {status} {phrase}"
+    return error_response(status, detail)
 
 
 async def _on_connect_error(request: Request, error: Exception) -> Response:
