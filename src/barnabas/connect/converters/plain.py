@@ -11,8 +11,8 @@ from barnabas.connect.config_def import (
     ConfigType,
     Importance,
     Setting,
-    Width,
     Validator,
+    Width,
 )
 from barnabas.connect.converters.converter import (
     Conversion,
