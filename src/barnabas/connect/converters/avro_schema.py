@@ -168,6 +168,7 @@ class _AvroWriter:
     def __init__(self, mapping: AvroMapping) -> None:
         self._mapping = mapping
         self._named: dict[str, Schema] = {}
+        self._space = ""  # the namespace of the record whose fields are written
 
     def node(self, schema: Schema) -> Any:
         if schema.name == UNION_NAME and schema.type is Type.STRUCT:
@@ -202,39 +203,55 @@ class _AvroWriter:
     def _map(self, schema: Schema) -> dict[str, Any]:
         assert schema.key_schema is not None
         assert schema.value_schema is not None
-        values = self.node(schema.value_schema)
         if schema.key_schema.type is Type.STRING and not schema.key_schema.is_optional:
-            return {"type": "map", "values": values}
-        entry = {
-            "type": "record",
-            "name": MAP_ENTRY
-            if not self._named.get(f"{NAMESPACE}.{MAP_ENTRY}")
-            else self._unused(),
-            "namespace": NAMESPACE,
-            "connect.internal.type": MAP_ENTRY,
-            "fields": [
-                self._field("key", schema.key_schema),
-                self._field("value", schema.value_schema),
-            ],
-        }
-        self._named[f"{NAMESPACE}.{entry['name']}"] = schema
-        return {"type": "array", "items": entry}
+            return {"type": "map", "values": self.node(schema.value_schema)}
+        name = MAP_ENTRY if f"{NAMESPACE}.{MAP_ENTRY}" not in self._named else self._unused()
+        self._named[f"{NAMESPACE}.{name}"] = schema
+        properties = {"connect.internal.type": MAP_ENTRY}
+        pairs = [("key", schema.key_schema), ("value", schema.value_schema)]
+        entry = self._named_node("record", NAMESPACE, name) | properties
+        return {"type": "array", "items": entry | self._fields(NAMESPACE, pairs)}
 
     def _record(self, schema: Schema) -> Any:
         namespace, name = self._name(schema)
-        full_name = f"{namespace}.{name}"
-        declared = self._named.get(full_name)
-        if declared is not None and replace(declared, is_optional=schema.is_optional) == schema:
-            return full_name
-        if declared is not None:
+        declared = self._declared(schema, namespace, name)
+        if isinstance(declared, str):
+            return declared
+        node, _ = declared
+        fields = self._fields(namespace, [(each.name, each.schema) for each in schema.fields])
+        return node | fields | self._attributes(schema)
+
+    def _declared(
+        self, schema: Schema, namespace: str, name: str
+    ) -> str | tuple[dict[str, Any], str]:
+        """Returns a reference to a type that was written before, or the beginning of a new one.
+
+        A type without a namespace cannot be referred to from within one.
+        """
+        known = self._named.get(f"{namespace}.{name}")
+        if known is not None:
+            is_same = replace(known, is_optional=schema.is_optional) == schema
+            if is_same and namespace == self._space:
+                return name
+            if is_same and namespace:
+                return f"{namespace}.{name}"
             name = self._unused(name)
-            full_name = f"{namespace}.{name}"
-        self._named[full_name] = schema
-        node: dict[str, Any] = {"type": "record", "name": name}
-        if namespace:
+        self._named[f"{namespace}.{name}"] = schema
+        return self._named_node(
+            "fixed" if schema.type is Type.BYTES else "record", namespace, name
+        ), name
+
+    def _named_node(self, kind: str, namespace: str, name: str) -> dict[str, Any]:
+        node: dict[str, Any] = {"type": kind, "name": name}
+        if namespace != self._space:
             node["namespace"] = namespace
-        node["fields"] = [self._field(each.name, each.schema) for each in schema.fields]
-        return node | self._attributes(schema)
+        return node
+
+    def _fields(self, namespace: str, fields: list[tuple[str, Schema]]) -> dict[str, Any]:
+        enclosing, self._space = self._space, namespace
+        nodes = [self._field(name, schema) for name, schema in fields]
+        self._space = enclosing
+        return {"fields": nodes}
 
     def _unused(self, name: str = MAP_ENTRY) -> str:
         """Returns a name for another type of the same name, which Avro does not allow."""
@@ -253,35 +270,23 @@ class _AvroWriter:
 
     def _enum(self, schema: Schema) -> Any:
         full_name = schema.parameters[ENUM_PARAMETER]
-        if full_name in self._named:
-            return full_name
-        self._named[full_name] = schema
         namespace, _, name = full_name.rpartition(".")
         prefix = f"{ENUM_PARAMETER}."
-        node: dict[str, Any] = {"type": "enum", "name": name}
-        if namespace:
-            node["namespace"] = namespace
-        node["symbols"] = [
-            key.removeprefix(prefix) for key in schema.parameters if key.startswith(prefix)
-        ]
-        return node
+        symbols = [key.removeprefix(prefix) for key in schema.parameters if key.startswith(prefix)]
+        declared = self._declared(schema, namespace, name)
+        if isinstance(declared, str):
+            return declared
+        return {**declared[0], "type": "enum", "symbols": symbols}
 
     def _fixed(self, schema: Schema) -> Any:
+        size = int(schema.parameters[FIXED_SIZE_PARAMETER])
         namespace, name = self._name(schema)
         if schema.is_logical:
-            namespace, name = NAMESPACE, f"Fixed{schema.parameters[FIXED_SIZE_PARAMETER]}"
-        full_name = f"{namespace}.{name}"
-        declared = self._named.get(full_name)
-        if declared is not None and replace(declared, is_optional=schema.is_optional) == schema:
-            return full_name
-        if declared is not None:
-            name = self._unused(name)
-        self._named[f"{namespace}.{name}"] = schema
-        node: dict[str, Any] = {"type": "fixed", "name": name}
-        if namespace:
-            node["namespace"] = namespace
-        node["size"] = int(schema.parameters[FIXED_SIZE_PARAMETER])
-        return node | self._attributes(schema)
+            namespace, name = NAMESPACE, f"Fixed{size}"
+        declared = self._declared(schema, namespace, name)
+        if isinstance(declared, str):
+            return declared
+        return {**declared[0], "size": size} | self._attributes(schema)
 
     def _attributes(self, schema: Schema) -> dict[str, Any]:
         node: dict[str, Any] = {}
