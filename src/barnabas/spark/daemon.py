@@ -21,6 +21,7 @@ _SINK_MODULES = ("barnabas.spark.sink.writer",)
 _WORK_MODULES = ("barnabas.spark.runtime.work_source",)
 PRELOADED = {
     "pyspark.worker": (
+        "pandas",
         "pyarrow",
         "pyspark.sql.worker.plan_data_source_read",
         "pyspark.sql.worker.write_into_data_source",
