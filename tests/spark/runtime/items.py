@@ -82,14 +82,14 @@ class KillWorker:
 
 @dataclass(frozen=True)
 class WaitForFile:
-    """Creates `started`, and waits until `may_end` exists."""
+    """Writes its process id to `started`, and waits until `may_end` exists."""
 
     started: Path
     may_end: Path
     timeout_s: float = 60.0
 
     def __call__(self, context: WorkContext) -> str:
-        self.started.touch()
+        self.started.write_text(str(os.getpid()))
         deadline_s = time.monotonic() + self.timeout_s
         while not self.may_end.exists():
             if time.monotonic() > deadline_s:

@@ -7,7 +7,7 @@ import os
 import queue
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,14 @@ async def main(folder: Path) -> dict[str, Any]:
         reports = await asyncio.to_thread(batches.get)
         return [repr(report.error or report.result) for report in reports]
 
+    async def recover(damage: Callable[[], None]) -> list[str]:
+        """Returns why the query has failed, and the results of the next batch."""
+        seen = len(changes)
+        await asyncio.to_thread(damage)
+        failed = await async_wait_until(lambda: [c for c in changes[seen:] if c.error])
+        await async_wait_until(lambda: supervisor.status("query").state is QueryState.RUNNING)
+        return [str(failed[0].error), *await run(WorkItem("other", 1, ReturnValue("again")))]
+
     query = WorkQuery(session, "query", plan, lambda _, reports: batches.put(reports))
     supervisor = QuerySupervisor(RESTARTS, on_change=changes.append)
     results: dict[str, Any] = {}
@@ -57,13 +65,10 @@ async def main(folder: Path) -> dict[str, Any]:
         WorkItem("other", 0, ReturnValue("done")),
     )
     jvm = session().sparkContext._gateway.proc.pid  # type: ignore[union-attr]
-    os.kill(jvm, signal.SIGKILL)
-    await async_wait_until(lambda: supervisor.status("query").state is not QueryState.RUNNING)
-    results["error"] = str(next(status.error for status in changes if status.error))
-    await async_wait_until(lambda: supervisor.status("query").state is QueryState.RUNNING)
+    results["JVM killed"] = await recover(lambda: os.kill(jvm, signal.SIGKILL))
+    results["session stopped"] = await recover(session().stop)
     results["is preloaded"] = await run(WorkItem("other", 0, IsImported("barnabas.spark.progress")))
     results["directories"] = own_directories()
-    results["after the JVM died"] = await run(WorkItem("other", 1, ReturnValue("again")))
     await supervisor.close()
     await asyncio.to_thread(session.close)
     results["left"] = [path.name for path in folder.iterdir() if path != marker]

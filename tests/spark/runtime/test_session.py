@@ -65,9 +65,11 @@ def test_an_item_that_kills_its_worker_is_repeated_and_then_reported(
     assert other == "'done'"
 
 
-def test_a_query_fails_with_its_jvm_and_starts_again_on_a_new_one(results: dict[str, Any]) -> None:
-    assert results["error"] == "Spark's JVM has ended"
-    assert results["after the JVM died"] == ["'again'"]
+def test_a_query_fails_with_its_jvm_or_session_and_starts_again_on_a_new_one(
+    results: dict[str, Any],
+) -> None:
+    assert results["JVM killed"] == ["Spark's JVM has ended", "'again'"]
+    assert results["session stopped"] == ["Spark's session was stopped", "'again'"]
 
 
 def test_modules_are_imported_before_workers_are_forked(results: dict[str, Any]) -> None:
@@ -95,12 +97,13 @@ def test_spark_connect_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_settings_have_defaults_that_the_user_overrides() -> None:
     settings = service_settings(
-        {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:+UseG1GC"}
+        {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:+UseG1GC"},
+        ["-XX:+UseSerialGC"],
     )
     assert settings["spark.master"] == "local[*, 3]"
     assert settings["spark.driver.memory"] == "2g"
     assert settings["spark.driver.host"] == "127.0.0.1"
-    assert settings["spark.driver.extraJavaOptions"].endswith(" -XX:+UseG1GC")
+    assert settings["spark.driver.extraJavaOptions"] == "-XX:+UseSerialGC -XX:+UseG1GC"
 
 
 def test_the_driver_of_a_cluster_listens_on_the_address_that_spark_chooses() -> None:

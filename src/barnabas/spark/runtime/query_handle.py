@@ -6,14 +6,14 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 
 from barnabas.spark.runtime.errors import QueryError, SparkDiedError, StopTimeoutError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 CHECK_INTERVAL_S = 1
 """How often a query looks whether its session was stopped, of which Spark does not notify it. It is

@@ -10,7 +10,7 @@ from barnabas.spark.runtime.query_handle import QueryHandle, activate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 class StreamingQueryDefinition:

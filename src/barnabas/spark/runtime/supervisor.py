@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from barnabas.client.backoff import Backoff
 from barnabas.spark.runtime.errors import QueryError, StopTimeoutError
@@ -205,8 +205,9 @@ class _Supervision:
 
     async def _wait_for_end_or_stop(self, ended: asyncio.Future[Exception | None]) -> None:
         stopping = asyncio.create_task(self._is_stopping.wait())
+        waiting: set[asyncio.Future[Any]] = {ended, stopping}
         try:
-            await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
 

@@ -65,9 +65,14 @@ class WorkQuery:
     def name(self) -> str:
         return self._name
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and is not known to have ended: by `stop` or `wait_for_end`."""
+        return self._running is not None and not self._running.is_closed
+
     def start(self) -> None:
         """Start the query, for the first time or after it has ended. Blocks for about a second."""
-        if self._running is not None and not self._running.is_closed:
+        if self.is_running:
             raise QueryError(f"query {self._name} is already running")
         session = self._session()
         run = WorkRun(self._callbacks, max_attempts=_max_attempts(session))
@@ -160,6 +165,6 @@ def _max_attempts(session: SparkSession) -> int:
     """Returns how often an item may run: the last attempt that Spark allows reports the loss."""
     context = session.sparkContext
     allowed = int(context.getConf().get("spark.task.maxFailures", "4"))
-    if local := _LOCAL_MASTER.fullmatch(context.master):
+    if local := _LOCAL_MASTER.fullmatch(context.master or ""):
         allowed = int(local["max_failures"] or 1)
     return max(1, allowed - 1)

@@ -70,12 +70,15 @@ class WorkRun:
             if not self._is_planning_allowed:
                 return None
             try:
-                batch = self._pickle(self._callbacks.planner(timeout_s))
+                items = self._callbacks.planner(timeout_s)
+                if not items or not self._is_planning_allowed:
+                    return None
+                batch = self._pickle(items)
             except Exception as error:
                 self.error = error
                 raise
             with self._changed:
-                if batch is None or not self._is_planning_allowed:
+                if not self._is_planning_allowed:
                     return None
                 self._in_flight = batch
         if batch.items:
@@ -124,9 +127,7 @@ class WorkRun:
             self._is_planning_allowed = self._is_reporting_allowed = False
             return self._changed.wait_for(lambda: not self._is_in_on_batch, max(timeout_s, 0))
 
-    def _pickle(self, items: Sequence[WorkItem]) -> PlannedBatch | None:
-        if not items:
-            return None
+    def _pickle(self, items: Sequence[WorkItem]) -> PlannedBatch:
         batch = PlannedBatch(next(self._callbacks.batches), [], [])
         for index, item in enumerate(items):
             try:
