@@ -60,7 +60,10 @@ HIDDEN: Final = "[hidden]"
 """What is shown instead of a password."""
 
 Validator = Callable[[str, Any], str | None]
-"""Gets the name and the parsed value; returns what is wrong with the value, or None."""
+"""Gets the name and the parsed value; returns what is wrong with the value, or None.
+
+Raises ConfigError if the message should not begin with the name and the value.
+"""
 
 Recommender = Callable[[Mapping[str, Any]], Sequence[Any]]
 """Gets the parsed settings; returns the valid values."""
@@ -161,7 +164,11 @@ def _parsed(setting: Setting, config: Mapping[str, str | None]) -> ConfigValue:
     else:
         result.value = setting.default
     if setting.validator is not None:
-        complaint = setting.validator(setting.name, result.value)
+        try:
+            complaint = setting.validator(setting.name, result.value)
+        except ConfigError as error:
+            result.errors.append(str(error))
+            return result
         if complaint is not None:
             result.errors.append(invalid_value(setting.name, result.value, complaint))
     return result
