@@ -320,7 +320,7 @@ def _is_widening_or_checked(given: pa.DataType, sent: pa.DataType) -> bool:
         return True
     if types_of.is_timestamp(given) and types_of.is_timestamp(sent):
         return (given.tz is None) == (sent.tz is None)
-    return types_of.is_float32(given) and types_of.is_float64(sent)
+    return bool(types_of.is_float32(given) and types_of.is_float64(sent))
 
 
 # Values of sources

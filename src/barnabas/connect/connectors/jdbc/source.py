@@ -181,7 +181,7 @@ class JdbcSource(SourceConnector):
             start, end_us, literal = self._bounds(connection, target, position)
             query = target.query.any_row(self._dialect, literal, start, end_us)
             with self._explained_errors(target):
-                return connection.query(query).num_rows > 0
+                return bool(connection.rows(query))
 
     def commit(self, positions: Sequence[tuple[Partition, Position]]) -> None:
         for partition, _ in positions:
