@@ -129,9 +129,11 @@ _CONVERTER_TARGETS: Final = {
     f"{_KAFKA}.converters.ByteArrayConverter": f"{_CONVERTERS}.plain:ByteArrayConverter",
     f"{_KAFKA}.json.JsonConverter": f"{_CONVERTERS}.json:JsonConverter",
     f"{_KAFKA}.storage.StringConverter": f"{_CONVERTERS}.plain:StringConverter",
-    f"{_CONFLUENT}.connect.avro.AvroConverter": f"{_CONVERTERS}.registry:AvroConverter",
-    f"{_CONFLUENT}.connect.json.JsonSchemaConverter": f"{_CONVERTERS}.registry:JsonSchemaConverter",
-    f"{_CONFLUENT}.connect.protobuf.ProtobufConverter": f"{_CONVERTERS}.registry:ProtobufConverter",
+    f"{_CONFLUENT}.connect.avro.AvroConverter": f"{_CONVERTERS}.avro:AvroConverter",
+    f"{_CONFLUENT}.connect.json.JsonSchemaConverter": (
+        f"{_CONVERTERS}.json_schema:JsonSchemaConverter"
+    ),
+    f"{_CONFLUENT}.connect.protobuf.ProtobufConverter": f"{_CONVERTERS}.protobuf:ProtobufConverter",
 }
 _HEADER_CONVERTER_TARGETS: Final = {
     **{

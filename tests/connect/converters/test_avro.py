@@ -19,7 +19,7 @@ from tests.connect.converters.random_data import SCHEMAS, STRUCTS, value_of
 
 from barnabas.columns.avro.schemas import parse_reader_schema
 from barnabas.connect.converters.avro import AvroConverter
-from barnabas.connect.converters.avro_schema import AvroMapping
+from barnabas.connect.converters.avro_mapping import AvroMapping
 from barnabas.connect.data.schema import (
     DATE,
     DECIMAL,

@@ -680,7 +680,7 @@ def _as_single(value: cython.double) -> cython.double:
     import struct
 
     try:
-        return struct.unpack("f", struct.pack("f", value))[0]
+        return struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
         return float("inf")
 

@@ -14,7 +14,7 @@ from barnabas.columns.avro.schemas import parse_reader_schema
 from barnabas.columns.avro.types import arrow_field
 from barnabas.columns.language import SchemaSource
 from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
-from barnabas.connect.converters.avro_schema import AvroMapping, codec_schema
+from barnabas.connect.converters.avro_mapping import AvroMapping, codec_schema
 from barnabas.connect.converters.registry import (
     DeclaredSchema,
     PayloadReader,
