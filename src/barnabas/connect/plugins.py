@@ -2,6 +2,7 @@
 
 A name is Java's class name (`org.apache.kafka.connect.json.JsonConverter`), its alias (`Json`), a
 name that a package declares as an entry point in the group `barnabas.connect`, or `module:Class`.
+A transform may also be `module:function`.
 
     [project.entry-points."barnabas.connect"]
     RestSource = "acme.connect:RestSource"
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.connect.errors import ConnectError
 
@@ -347,9 +348,13 @@ def _load(target: str, name: str) -> type:
     except Exception as error:  # whatever the module of a user raises
         reason = f"{type(error).__name__}: {error}"
         raise _not_loaded(name, reason) from error
-    if not isinstance(found, type):
-        raise _not_loaded(name, "it is not a class")
-    return cast("type", found)
+    if isinstance(found, type):
+        return found
+    if callable(found):
+        from barnabas.connect.transforms.function import transform_of
+
+        return transform_of(found)
+    raise _not_loaded(name, "it is not a class")
 
 
 def _not_loaded(name: str, reason: str) -> PluginNotLoadedError:
