@@ -181,7 +181,8 @@ class SinkConnector(Connector):
     def committed_positions(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int] | None:
-        """Returns positions that are kept with the data; None to use the group's offsets.
+        """Returns positions that are kept with the data. The group's offsets are used for partitions
+        without one, and for all if it returns None.
 
         Called in the driver, after `start`, and when partitions are added.
         """

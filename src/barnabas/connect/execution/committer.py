@@ -62,13 +62,15 @@ class SinkCommitter:
         self._producer = producer
 
     def committed(self, partitions: Sequence[PartitionKey]) -> dict[PartitionKey, int]:
-        """Returns the positions that are kept with the data, or else the group's offsets."""
+        """Returns the positions that are kept with the data, or else the group's offsets: those of
+        a Kafka worker, for example, that wrote the partition before."""
         if not partitions:
             return {}
-        kept = self._connector.committed_positions(partitions)
-        if kept is not None:
+        kept = self._connector.committed_positions(partitions) or {}
+        others = [key for key in partitions if key not in kept]
+        if not others:
             return dict(kept)
-        return group_offsets(self._admin, self._group, partitions)
+        return {**group_offsets(self._admin, self._group, others), **kept}
 
     def commit(self, reports: Sequence[WriteReport]) -> None:
         """After an error, only `fence` and `committed` tell what was committed."""

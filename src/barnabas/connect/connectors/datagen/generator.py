@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from barnabas.connect.connectors.datagen.patterns import (
-    Characters,
-    Pattern,
-    Repeated,
+    CharactersPattern,
+    RepeatedPattern,
+    TextPattern,
     parse_pattern,
 )
 from barnabas.connect.data.schema import (
@@ -37,7 +37,7 @@ from barnabas.connect.data.schema import (
 from barnabas.connect.errors import ConfigError
 
 CHUNK_ROWS: Final = 4096
-"""Rows that are made at once, from one state of the random generator."""
+"""RowRange that are made at once, from one state of the random generator."""
 
 ARGUMENTS: Final = "arg.properties"
 
@@ -50,7 +50,7 @@ _LOGICAL = {
 
 
 @dataclass(slots=True, frozen=True)
-class Rows:
+class RowRange:
     """The rows to make values for."""
 
     start: int
@@ -64,7 +64,7 @@ class ColumnGenerator(ABC):
         self.schema = schema
 
     @abstractmethod
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         """Returns a value of `schema` for each row."""
 
 
@@ -84,7 +84,7 @@ class RecordGenerator:
         for chunk in range(start // CHUNK_ROWS, -(-end // CHUNK_ROWS)):
             first = chunk * CHUNK_ROWS
             random = np.random.default_rng([seed & (1 << 64) - 1, task, chunk])
-            rows = self._root.generate(Rows(first, CHUNK_ROWS, random))
+            rows = self._root.generate(RowRange(first, CHUNK_ROWS, random))
             low, high = max(start, first), min(end, first + CHUNK_ROWS)
             parts.append(rows.slice(low - first, high - low))
         return pa.concat_arrays(parts) if parts else pa.array([], self.schema.arrow_type())
@@ -106,7 +106,7 @@ def build(avro: Any, namespace: str = "") -> ColumnGenerator:
         return build(kind, namespace)
     generator = _build_type(kind, avro, arguments, namespace)
     if "options" in arguments:
-        return Options(generator.schema, arguments["options"])
+        return OptionsGenerator(generator.schema, arguments["options"])
     return generator
 
 
@@ -116,26 +116,26 @@ def _build_type(
     match kind:
         case "record":
             namespace = avro.get("namespace", namespace)
-            return Record(_full_name(avro, namespace), avro, namespace)
+            return StructsGenerator(_full_name(avro, namespace), avro, namespace)
         case "int" | "long":
             return _build_integer(kind, avro, arguments)
         case "float" | "double":
             schema = Schema(Type.FLOAT32 if kind == "float" else Type.FLOAT64)
-            return Floats(schema, arguments)
+            return FloatsGenerator(schema, arguments)
         case "boolean":
-            return Booleans(float(arguments.get("odds", 0.5)))
+            return BooleansGenerator(float(arguments.get("odds", 0.5)))
         case "string":
-            return Strings(arguments)
+            return StringsGenerator(arguments)
         case "bytes" | "fixed":
             return _build_bytes(avro, arguments)
         case "enum":
             schema = Schema(Type.STRING, name=_full_name(avro, namespace))
-            return Options(schema, avro.get("symbols", ()))
+            return OptionsGenerator(schema, avro.get("symbols", ()))
         case "array":
-            return Arrays(build(avro["items"], namespace), arguments)
+            return ArraysGenerator(build(avro["items"], namespace), arguments)
         case "map":
             keys = build({"type": "string", ARGUMENTS: arguments.get("keys", {})})
-            return Maps(keys, build(avro["values"], namespace), arguments)
+            return MapsGenerator(keys, build(avro["values"], namespace), arguments)
         case "null":
             raise ConfigError("null can only be used in a union.")
     raise ConfigError(f"Avro type '{kind}' is not supported.")
@@ -154,7 +154,7 @@ def _build_union(branches: Sequence[Any], namespace: str) -> ColumnGenerator:
     if len(others) == len(branches):
         return generator
     arguments = others[0].get(ARGUMENTS, {}) if isinstance(others[0], Mapping) else {}
-    return Optional(generator, float(arguments.get("null.odds", 0.5)))
+    return OptionalGenerator(generator, float(arguments.get("null.odds", 0.5)))
 
 
 def _build_integer(
@@ -164,22 +164,24 @@ def _build_integer(
     logical = _LOGICAL.get((kind, avro.get("logicalType", "")))
     schema = Schema(type_, name=logical, version=1 if logical else None)
     if "iteration" in arguments:
-        return Iteration(schema, arguments["iteration"])
+        return IterationGenerator(schema, arguments["iteration"])
     low, high = _range(arguments, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     if logical == TIME and "range" not in arguments:
         low, high = 0, 86_400_000
     elif logical in (DATE, TIMESTAMP) and "range" not in arguments:
         low, high = (0, 30_000) if logical == DATE else (0, 2_000_000_000_000)
-    return Integers(schema, int(low), int(high))
+    return IntegersGenerator(schema, int(low), int(high))
 
 
 def _build_bytes(avro: Mapping[str, Any], arguments: Mapping[str, Any]) -> ColumnGenerator:
     if avro.get("logicalType") == "decimal":
-        return Decimals(int(avro.get("precision", 18)), int(avro.get("scale", 0)), arguments)
+        return DecimalsGenerator(
+            int(avro.get("precision", 18)), int(avro.get("scale", 0)), arguments
+        )
     length = (
         avro["size"] if avro["type"] == "fixed" else arguments.get("length", {"min": 8, "max": 17})
     )
-    return Bytes(*_length(length))
+    return BytesGenerator(*_length(length))
 
 
 def _range(arguments: Mapping[str, Any], low: float, high: float) -> tuple[float, float]:
@@ -210,17 +212,17 @@ def _to_type(values: pa.Array, schema: Schema) -> pa.Array:
     return values.cast(schema.arrow_type())
 
 
-class Integers(ColumnGenerator):
+class IntegersGenerator(ColumnGenerator):
     def __init__(self, schema: Schema, low: int, high: int) -> None:
         super().__init__(schema)
         self._low, self._high = low, high
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         values = rows.random.integers(self._low, self._high, size=rows.count, dtype=np.int64)
         return _to_type(pa.array(values), self.schema)
 
 
-class Iteration(ColumnGenerator):
+class IterationGenerator(ColumnGenerator):
     """Counts up or down, and starts again before `restart`."""
 
     def __init__(self, schema: Schema, arguments: Any) -> None:
@@ -235,24 +237,24 @@ class Iteration(ColumnGenerator):
         if self._step == 0 or self._span == 0 or (self._span or self._step) * self._step < 0:
             raise ConfigError(f"iteration never reaches restart: {arguments!r}")
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         number = np.arange(rows.start, rows.start + rows.count, dtype=np.int64)
         if self._span is not None:
             number %= -(-self._span // self._step)
         return _to_type(pa.array(self._start + number * self._step), self.schema)
 
 
-class Floats(ColumnGenerator):
+class FloatsGenerator(ColumnGenerator):
     def __init__(self, schema: Schema, arguments: Mapping[str, Any]) -> None:
         super().__init__(schema)
         self._low, self._high = _range(arguments, 0.0, 1.0)
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         values = rows.random.uniform(self._low, self._high, size=rows.count)
         return pa.array(values).cast(self.schema.arrow_type())
 
 
-class Decimals(ColumnGenerator):
+class DecimalsGenerator(ColumnGenerator):
     def __init__(self, precision: int, scale: int, arguments: Mapping[str, Any]) -> None:
         super().__init__(decimal_schema(scale))
         digits = min(precision, 18)
@@ -261,7 +263,7 @@ class Decimals(ColumnGenerator):
         self._low, self._high = round(low * 10**scale), round(high * 10**scale)
         self._scale = scale
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         unscaled = pa.array(rows.random.integers(self._low, self._high, size=rows.count))
         whole = unscaled.cast(pa.decimal128(38, 0))
         # The same digits, with the point moved.
@@ -270,31 +272,31 @@ class Decimals(ColumnGenerator):
         )
 
 
-class Booleans(ColumnGenerator):
+class BooleansGenerator(ColumnGenerator):
     def __init__(self, odds: float) -> None:
         super().__init__(Schema(Type.BOOLEAN))
         self._odds = odds
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         return pa.array(rows.random.random(rows.count) < self._odds)
 
 
-class Strings(ColumnGenerator):
+class StringsGenerator(ColumnGenerator):
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         super().__init__(Schema(Type.STRING))
         self._prefix, self._suffix = arguments.get("prefix", ""), arguments.get("suffix", "")
-        self._pattern: Pattern | None = None
-        self._iteration: Iteration | None = None
+        self._pattern: TextPattern | None = None
+        self._iteration: IterationGenerator | None = None
         if "regex" in arguments:
             self._pattern = parse_pattern(arguments["regex"])
         elif "iteration" in arguments:
-            self._iteration = Iteration(Schema(Type.INT64), arguments["iteration"])
+            self._iteration = IterationGenerator(Schema(Type.INT64), arguments["iteration"])
         else:
             low, high = _length(arguments.get("length", {"min": 8, "max": 17}))
-            letters = Characters(string.ascii_letters + string.digits)
-            self._pattern = Repeated(letters, low, high - 1)
+            letters = CharactersPattern(string.ascii_letters + string.digits)
+            self._pattern = RepeatedPattern(letters, low, high - 1)
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         if self._iteration is not None:
             values = self._iteration.generate(rows).cast(pa.string())
         else:
@@ -305,12 +307,12 @@ class Strings(ColumnGenerator):
         return pc.binary_join_element_wise(self._prefix, values, self._suffix, "")
 
 
-class Bytes(ColumnGenerator):
+class BytesGenerator(ColumnGenerator):
     def __init__(self, low: int, high: int) -> None:
         super().__init__(Schema(Type.BYTES))
         self._low, self._high = low, high
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         offsets = _offsets(rows, self._low, self._high)
         data = rows.random.bytes(int(offsets[-1]))
         return pa.Array.from_buffers(
@@ -318,7 +320,7 @@ class Bytes(ColumnGenerator):
         )
 
 
-class Options(ColumnGenerator):
+class OptionsGenerator(ColumnGenerator):
     """One of several values."""
 
     def __init__(self, schema: Schema, options: Any) -> None:
@@ -339,11 +341,11 @@ class Options(ColumnGenerator):
             ]
         return pa.array(options, self.schema.arrow_type())
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         return self._values.take(pa.array(rows.random.integers(len(self._values), size=rows.count)))
 
 
-class Record(ColumnGenerator):
+class StructsGenerator(ColumnGenerator):
     def __init__(self, name: str, avro: Mapping[str, Any], namespace: str) -> None:
         self._fields = []
         fields = []
@@ -361,7 +363,7 @@ class Record(ColumnGenerator):
         schema = Schema(Type.STRUCT, name=name or None, doc=avro.get("doc"), fields=tuple(fields))
         super().__init__(schema)
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         if not self._fields:
             return pa.array([{}] * rows.count, pa.struct([]))
         arrays = [generator.generate(rows) for _, generator in self._fields]
@@ -376,19 +378,19 @@ def _with_arguments(field: Mapping[str, Any]) -> Any:
     return type_
 
 
-class Arrays(ColumnGenerator):
+class ArraysGenerator(ColumnGenerator):
     def __init__(self, items: ColumnGenerator, arguments: Mapping[str, Any]) -> None:
         super().__init__(Schema(Type.ARRAY, value_schema=items.schema))
         self._items = items
         self._low, self._high = _length(arguments.get("length", {"min": 1, "max": 5}))
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         offsets = _offsets(rows, self._low, self._high)
         items = self._items.generate(replace(rows, count=int(offsets[-1])))
         return pa.ListArray.from_arrays(pa.array(offsets), items).cast(self.schema.arrow_type())
 
 
-class Maps(ColumnGenerator):
+class MapsGenerator(ColumnGenerator):
     def __init__(
         self, keys: ColumnGenerator, values: ColumnGenerator, arguments: Mapping[str, Any]
     ) -> None:
@@ -398,7 +400,7 @@ class Maps(ColumnGenerator):
         self._keys, self._values = keys, values
         self._low, self._high = _length(arguments.get("length", {"min": 1, "max": 5}))
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         offsets = _offsets(rows, self._low, self._high)
         entries = replace(rows, count=int(offsets[-1]))
         keys, values = self._keys.generate(entries), self._values.generate(entries)
@@ -407,20 +409,20 @@ class Maps(ColumnGenerator):
         )
 
 
-class Optional(ColumnGenerator):
+class OptionalGenerator(ColumnGenerator):
     """Null, or a value."""
 
     def __init__(self, generator: ColumnGenerator, odds: float) -> None:
         super().__init__(generator.schema.as_optional())
         self._generator, self._odds = generator, odds
 
-    def generate(self, rows: Rows) -> pa.Array:
+    def generate(self, rows: RowRange) -> pa.Array:
         values = self._generator.generate(rows)
         is_null = pa.array(rows.random.random(rows.count) < self._odds)
         return pc.if_else(is_null, pa.scalar(None, values.type), values)
 
 
-def _offsets(rows: Rows, low: int, high: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+def _offsets(rows: RowRange, low: int, high: int) -> np.ndarray[Any, np.dtype[np.int32]]:
     offsets = np.zeros(rows.count + 1, np.int32)
     offsets[1:] = np.cumsum(rows.random.integers(low, high, size=rows.count))
     return offsets

@@ -28,13 +28,13 @@ _PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " "
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-class Pattern(ABC):
+class TextPattern(ABC):
     @abstractmethod
     def generate(self, random: np.random.Generator, count: int) -> pa.StringArray: ...
 
 
 @dataclass(slots=True, frozen=True)
-class Characters(Pattern):
+class CharactersPattern(TextPattern):
     """One of several characters."""
 
     choices: str
@@ -47,8 +47,8 @@ class Characters(Pattern):
 
 
 @dataclass(slots=True, frozen=True)
-class Concatenation(Pattern):
-    parts: Sequence[Pattern]
+class ConcatenationPattern(TextPattern):
+    parts: Sequence[TextPattern]
 
     def generate(self, random: np.random.Generator, count: int) -> pa.StringArray:
         if not self.parts:
@@ -58,8 +58,8 @@ class Concatenation(Pattern):
 
 
 @dataclass(slots=True, frozen=True)
-class Alternatives(Pattern):
-    parts: Sequence[Pattern]
+class AlternativesPattern(TextPattern):
+    parts: Sequence[TextPattern]
 
     def generate(self, random: np.random.Generator, count: int) -> pa.StringArray:
         chosen = pa.array(random.integers(len(self.parts), size=count))
@@ -68,8 +68,8 @@ class Alternatives(Pattern):
 
 
 @dataclass(slots=True, frozen=True)
-class Repeated(Pattern):
-    part: Pattern
+class RepeatedPattern(TextPattern):
+    part: TextPattern
     minimum: int
     maximum: int
 
@@ -86,7 +86,7 @@ class Repeated(Pattern):
         return pc.binary_join_element_wise(*arrays, "")
 
 
-def parse_pattern(text: str) -> Pattern:
+def parse_pattern(text: str) -> TextPattern:
     """Raises ConfigError for what is not supported."""
     return _Parser(text).parse()
 
@@ -96,14 +96,14 @@ class _Parser:
         self._text = text
         self._position = 0
 
-    def parse(self) -> Pattern:
+    def parse(self) -> TextPattern:
         pattern = self._alternatives()
         if self._position < len(self._text):
             raise self._error(f"unexpected '{self._text[self._position]}'")
         return pattern
 
     def _error(self, problem: str) -> ConfigError:
-        return ConfigError(f"Pattern '{self._text}' cannot be used to make texts: {problem}.")
+        return ConfigError(f"TextPattern '{self._text}' cannot be used to make texts: {problem}.")
 
     def _peek(self) -> str:
         return self._text[self._position : self._position + 1]
@@ -120,22 +120,22 @@ class _Parser:
         self._position += is_next
         return is_next
 
-    def _alternatives(self) -> Pattern:
+    def _alternatives(self) -> TextPattern:
         parts = [self._sequence()]
         while self._accept("|"):
             parts.append(self._sequence())
-        return parts[0] if len(parts) == 1 else Alternatives(parts)
+        return parts[0] if len(parts) == 1 else AlternativesPattern(parts)
 
-    def _sequence(self) -> Pattern:
+    def _sequence(self) -> TextPattern:
         parts = []
         while self._peek() not in ("", "|", ")"):
             if self._peek() in "^$":
                 self._next()
                 continue
             parts.append(self._quantified(self._atom()))
-        return parts[0] if len(parts) == 1 else Concatenation(parts)
+        return parts[0] if len(parts) == 1 else ConcatenationPattern(parts)
 
-    def _atom(self) -> Pattern:
+    def _atom(self) -> TextPattern:
         match self._next():
             case "(":
                 if self._accept("?") and not self._accept(":"):
@@ -145,15 +145,15 @@ class _Parser:
                     raise self._error("a parenthesis is not closed")
                 return pattern
             case "[":
-                return Characters(self._class())
+                return CharactersPattern(self._class())
             case ".":
-                return Characters(_PRINTABLE)
+                return CharactersPattern(_PRINTABLE)
             case "\\":
-                return Characters(self._escape())
+                return CharactersPattern(self._escape())
             case "*" | "+" | "?" | "{" as character:
                 raise self._error(f"there is nothing before '{character}'")
             case character:
-                return Characters(character)
+                return CharactersPattern(character)
 
     def _escape(self) -> str:
         character = self._next()
@@ -182,7 +182,7 @@ class _Parser:
             return "".join(each for each in _PRINTABLE if each not in chosen)
         return chosen
 
-    def _quantified(self, atom: Pattern) -> Pattern:
+    def _quantified(self, atom: TextPattern) -> TextPattern:
         match self._peek():
             case "?":
                 bounds = (0, 1)
@@ -196,7 +196,7 @@ class _Parser:
                 return atom
         self._next()
         self._accept("?")  # how much is tried first has no effect
-        return Repeated(atom, *bounds)
+        return RepeatedPattern(atom, *bounds)
 
     def _bounds(self) -> tuple[int, int]:
         end = self._text.find("}", self._position)

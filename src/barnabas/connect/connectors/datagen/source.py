@@ -141,7 +141,7 @@ class Datagen(SourceConnector):
             for error in value.errors:
                 raise ConfigError(error)
         self._generator, self._key_field = _generator(self.settings)
-        self._pause_ms = self.settings[MAX_INTERVAL] / 2
+        self._pause_ms: float = self.settings[MAX_INTERVAL] / 2
         """The pause between two rows, on average."""
         self.poll_interval_ms = max(MIN_POLL_MS, int(self._pause_ms)) if self._pause_ms else 1
         self._asked_s: dict[int, float] = {}
@@ -194,7 +194,8 @@ class Datagen(SourceConnector):
         self._read_s[task] = now_s
         if read_s is None:
             return 1
-        return max(1, min(max_rows, round((now_s - read_s) * 1000 / self._pause_ms)))
+        due = round((now_s - read_s) * 1000 / self._pause_ms)
+        return max(1, min(max_rows, due))
 
     def _batch(self, task: int, generation: int, seed: int, start: int, end: int) -> SourceBatch:
         rows = self._generator.generate(seed, task, start, end - start)

@@ -265,8 +265,9 @@ def connect(url: DatabaseUrl) -> DatabaseConnection:
 
 # Errors
 
-_RETRIABLE = ("08", "53", "57P", "58", "40", "55P03", "25006")
-"""Classes and codes of SQLSTATE: the connection, resources, shutdown, deadlocks, a standby."""
+_RETRIABLE = ("08", "53", "57", "58", "40", "55P03", "25006")
+"""Classes and codes of SQLSTATE: the connection, resources, shutdown and timeouts, deadlocks, a
+standby."""
 _OF_VALUES = ("22", "23", "21000", "44")
 _DENIED = ("28", "42501", "3D000")
 

@@ -39,7 +39,7 @@ class TableId:
 
 
 @dataclass(slots=True, frozen=True)
-class Column:
+class TableColumn:
     """A column as the catalog describes it."""
 
     name: str
@@ -133,7 +133,7 @@ class Dialect(ABC):
         """Returns the table as the catalog names it."""
 
     @abstractmethod
-    def columns(self, connection: DatabaseConnection, table: TableId) -> list[Column]: ...
+    def columns(self, connection: DatabaseConnection, table: TableId) -> list[TableColumn]: ...
 
     @abstractmethod
     def current_time_us(self, connection: DatabaseConnection) -> int:
@@ -142,11 +142,11 @@ class Dialect(ABC):
     # Reading
 
     @abstractmethod
-    def select(self, table: TableId, columns: Sequence[Column]) -> str: ...
+    def select(self, table: TableId, columns: Sequence[TableColumn]) -> str: ...
 
     @abstractmethod
     def reader(
-        self, field: pa.Field, column: Column | None, types: SourceTypes
+        self, field: pa.Field, column: TableColumn | None, types: SourceTypes
     ) -> ColumnReader | None:
         """Returns None for a type that Connect does not have."""
 
@@ -176,7 +176,7 @@ class Dialect(ABC):
     def default_literal(self, schema: Schema) -> str: ...
 
     @abstractmethod
-    def fitted(self, values: pa.Array, column: Column) -> tuple[pa.Array, bool]:
+    def fitted(self, values: pa.Array, column: TableColumn) -> tuple[pa.Array, bool]:
         """Returns values as the driver can send them, and whether the database takes them for the
         column as they are; otherwise it has to convert them. Raises ArrowInvalid if they do not
         fit."""
@@ -186,7 +186,7 @@ class Dialect(ABC):
         """Returns the type of a column that takes values which the database has to convert."""
 
     @abstractmethod
-    def converted(self, expression: str, column: Column) -> str: ...
+    def converted(self, expression: str, column: TableColumn) -> str: ...
 
     @abstractmethod
     def create_staging(self, name: str, columns: Sequence[tuple[str, str]]) -> list[str]:

@@ -15,11 +15,11 @@ import pyarrow.types as types_of
 from barnabas.connect.connectors.jdbc.database import DatabaseConnection
 from barnabas.connect.connectors.jdbc.dialect import (
     EPOCH,
-    Column,
     ColumnReader,
     Dialect,
     NewColumn,
     SourceTypes,
+    TableColumn,
     TableId,
     numeric_schema,
     plain_literal,
@@ -128,7 +128,7 @@ class PostgresqlDialect(Dialect):
         )
         return TableId(found[0]["schema"], found[0]["name"]) if found else None
 
-    def columns(self, connection: DatabaseConnection, table: TableId) -> list[Column]:
+    def columns(self, connection: DatabaseConnection, table: TableId) -> list[TableColumn]:
         name = string_literal(self.qualified(table))
         found = connection.rows(
             "SELECT a.attname::text AS name, t.typname::text AS type, a.atttypmod AS modifier, "
@@ -151,11 +151,11 @@ class PostgresqlDialect(Dialect):
 
     # Reading
 
-    def select(self, table: TableId, columns: Sequence[Column]) -> str:
+    def select(self, table: TableId, columns: Sequence[TableColumn]) -> str:
         return f"SELECT * FROM {self.qualified(table)}"
 
     def reader(
-        self, field: pa.Field, column: Column | None, types: SourceTypes
+        self, field: pa.Field, column: TableColumn | None, types: SourceTypes
     ) -> ColumnReader | None:
         metadata = field.metadata or {}
         type_name = metadata.get(b"POSTGRESQL:type", b"").decode()
@@ -237,7 +237,7 @@ class PostgresqlDialect(Dialect):
                 return string_literal(value.isoformat())
         return plain_literal(schema.default)
 
-    def fitted(self, values: pa.Array, column: Column) -> tuple[pa.Array, bool]:
+    def fitted(self, values: pa.Array, column: TableColumn) -> tuple[pa.Array, bool]:
         value_type = values.type
         if types_of.is_timestamp(value_type):
             values = self._fitted_time(values, column)
@@ -252,7 +252,7 @@ class PostgresqlDialect(Dialect):
             return values, types_of.is_null(value_type)
         return pc.cast(values, sent), True
 
-    def _fitted_time(self, values: pa.Array, column: Column) -> pa.Array:
+    def _fitted_time(self, values: pa.Array, column: TableColumn) -> pa.Array:
         """Returns the wall clock times of `db.timezone` for a column without time zone."""
         if values.type.tz is not None and column.type_name != "timestamptz":
             values = pc.cast(values, pa.timestamp(values.type.unit, self.timezone))
@@ -269,7 +269,7 @@ class PostgresqlDialect(Dialect):
             return self.staging_type(arrow_type.value_type) + "[]"
         return "text"  # also for nulls
 
-    def converted(self, expression: str, column: Column) -> str:
+    def converted(self, expression: str, column: TableColumn) -> str:
         return f"CAST({expression} AS {column.declared_type})"
 
     def create_staging(self, name: str, columns: Sequence[tuple[str, str]]) -> list[str]:
@@ -293,14 +293,14 @@ class PostgresqlDialect(Dialect):
         )
 
 
-def _column(row: dict[str, Any]) -> Column:
+def _column(row: dict[str, Any]) -> TableColumn:
     type_name, modifier = row["type"], row["modifier"]
     precision, scale, length = 0, None, 0
     if type_name == "numeric" and modifier >= 4:
         precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
     elif type_name in ("bit", "varbit"):
         length = modifier
-    return Column(
+    return TableColumn(
         name=row["name"],
         type_name=type_name,
         declared_type=row["declared"],

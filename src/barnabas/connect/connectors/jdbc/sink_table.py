@@ -13,7 +13,13 @@ from barnabas.connect.connectors.jdbc.database import (
     MissingTableError,
     RowValueError,
 )
-from barnabas.connect.connectors.jdbc.dialect import Column, Dialect, NewColumn, TableId, nearest
+from barnabas.connect.connectors.jdbc.dialect import (
+    Dialect,
+    NewColumn,
+    TableColumn,
+    TableId,
+    nearest,
+)
 from barnabas.connect.connectors.jdbc.sink_settings import (
     AUTO_CREATE,
     AUTO_EVOLVE,
@@ -30,9 +36,9 @@ class TargetTable:
     """A table as the catalog describes it."""
 
     table: TableId
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> TableColumn | None:
         """Returns the column of a field: of that name, or else of that name in another case."""
         for column in self.columns:
             if column.name == name:

@@ -20,7 +20,7 @@ from barnabas.connect.connectors.jdbc.database import (
     DatabaseConnection,
     RowValueError,
 )
-from barnabas.connect.connectors.jdbc.dialect import Column, Dialect, NewColumn
+from barnabas.connect.connectors.jdbc.dialect import Dialect, NewColumn, TableColumn
 from barnabas.connect.connectors.jdbc.positions import (
     PositionTable,
     StoredPosition,
@@ -357,7 +357,7 @@ class _Matched:
         self.target = target
         self.columns = columns
         self.keys = [column.name for column in columns if column.is_key]
-        self.by_name: Mapping[str, Column] = {
+        self.by_name: Mapping[str, TableColumn] = {
             each.name: column for each in columns if (column := target.column(each.name))
         }
 

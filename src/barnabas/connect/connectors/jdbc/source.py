@@ -39,9 +39,9 @@ from barnabas.connect.connectors.jdbc.connection_settings import (
 )
 from barnabas.connect.connectors.jdbc.database import DatabaseConnection, MissingTableError
 from barnabas.connect.connectors.jdbc.dialect import (
-    Column,
     ColumnReader,
     SourceTypes,
+    TableColumn,
     TableId,
     nearest,
 )
@@ -102,7 +102,7 @@ class ReadTarget:
 
     table: TableId | None
     topic: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, TableColumn]
     query: SourceQuery
 
 
@@ -317,7 +317,7 @@ class JdbcSource(SourceConnector):
             f"{setting} has no entry for table {table}. Add one, or do not read the table."
         )
 
-    def _incrementing_column(self, table: TableId, columns: Sequence[Column]) -> str:
+    def _incrementing_column(self, table: TableId, columns: Sequence[TableColumn]) -> str:
         if self.settings[INCREMENTING_MAPPING]:
             mapped: str = self._mapped(incrementing_mapping, INCREMENTING_MAPPING, table)
             return mapped

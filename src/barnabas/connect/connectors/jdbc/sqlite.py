@@ -19,11 +19,11 @@ import pyarrow.types as types_of
 from barnabas.connect.connectors.jdbc.database import DatabaseConnection
 from barnabas.connect.connectors.jdbc.dialect import (
     EPOCH,
-    Column,
     ColumnReader,
     Dialect,
     NewColumn,
     SourceTypes,
+    TableColumn,
     TableId,
     cast_to,
     numeric_schema,
@@ -101,7 +101,7 @@ class SqliteDialect(Dialect):
         )
         return TableId(None, found[0]["name"]) if found else None
 
-    def columns(self, connection: DatabaseConnection, table: TableId) -> list[Column]:
+    def columns(self, connection: DatabaseConnection, table: TableId) -> list[TableColumn]:
         rows = connection.rows(
             f'SELECT name, type, "notnull", dflt_value IS NOT NULL AS has_default, pk '
             f"FROM pragma_table_info({string_literal(table.name)}) ORDER BY cid"
@@ -122,17 +122,17 @@ class SqliteDialect(Dialect):
 
     # Reading
 
-    def select(self, table: TableId, columns: Sequence[Column]) -> str:
+    def select(self, table: TableId, columns: Sequence[TableColumn]) -> str:
         names = ", ".join(self._selected(column) for column in columns) or "*"
         return f"SELECT {names} FROM {self.qualified(table)}"
 
-    def _selected(self, column: Column) -> str:
+    def _selected(self, column: TableColumn) -> str:
         name = self.quote(column.name)
         # The driver gives a decimal as a double, which may round it.
         return f"CAST({name} AS TEXT) AS {name}" if column.scale is not None else name
 
     def reader(
-        self, field: pa.Field, column: Column | None, types: SourceTypes
+        self, field: pa.Field, column: TableColumn | None, types: SourceTypes
     ) -> ColumnReader | None:
         if column is None:
             return _reader_of_value(field)
@@ -210,7 +210,7 @@ class SqliteDialect(Dialect):
                 )
         return plain_literal(schema.default)
 
-    def fitted(self, values: pa.Array, column: Column) -> tuple[pa.Array, bool]:
+    def fitted(self, values: pa.Array, column: TableColumn) -> tuple[pa.Array, bool]:
         value_type = values.type
         if types_of.is_null(value_type) or types_of.is_boolean(value_type):
             values = pc.cast(values, pa.int64())
@@ -231,7 +231,7 @@ class SqliteDialect(Dialect):
     def staging_type(self, arrow_type: pa.DataType) -> str:
         return ""
 
-    def converted(self, expression: str, column: Column) -> str:
+    def converted(self, expression: str, column: TableColumn) -> str:
         return expression
 
     def create_staging(self, name: str, columns: Sequence[tuple[str, str]]) -> list[str]:
@@ -249,12 +249,12 @@ class SqliteDialect(Dialect):
 
 def _column(
     name: str, declared: str, not_null: int, has_default: int, key: int, keys: int
-) -> Column:
+) -> TableColumn:
     match = re.fullmatch(r"\s*([^()]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?\s*", declared)
     type_name = (match[1] if match else declared).lower()
     precision = int(match[2]) if match and match[2] else 0
     is_decimal = type_name in ("numeric", "decimal") and precision > 0
-    return Column(
+    return TableColumn(
         name=name,
         type_name=type_name,
         declared_type=declared,
