@@ -51,6 +51,7 @@ LIST = cython.declare(cython.Py_ssize_t, 8)
 MAP = cython.declare(cython.Py_ssize_t, 9)
 PAIRS = cython.declare(cython.Py_ssize_t, 10)
 STRUCT = cython.declare(cython.Py_ssize_t, 11)
+RAW = cython.declare(cython.Py_ssize_t, 12)
 
 KINDS = {
     "unknown": 0,
@@ -65,8 +66,10 @@ KINDS = {
     "map": 9,
     "pairs": 10,
     "struct": 11,
+    "raw": 12,
 }
-"""The kinds of columns: a map is written as an object, pairs as an array of arrays."""
+"""The kinds of columns: a map is written as an object, pairs as an array of arrays, and a raw
+column has the text of any values."""
 
 SYNTAX = cython.declare(cython.Py_ssize_t, 1)
 MISSING = cython.declare(cython.Py_ssize_t, 2)
@@ -157,7 +160,7 @@ class JsonColumn:
         """`is_integral` rejects fractions, and `scale` is that of a decimal."""
         self.kind = kind
         self.width = width
-        self.has_offsets = STRING <= kind <= BYTES or LIST <= kind <= PAIRS
+        self.has_offsets = STRING <= kind <= BYTES or LIST <= kind <= PAIRS or kind == RAW
         self.is_nullable = is_nullable
         self.is_inferred = is_inferred
         self.is_integral = is_integral
@@ -542,7 +545,14 @@ class JsonReader:
             return self._bytes(column, byte)
         if kind == DECIMAL:
             return self._decimal(column, byte)
-        return SYNTAX
+        return self._raw(column)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _raw(self, column: JsonColumn) -> cython.int:
+        start: Size = self.at
+        error: cython.int = self.skip()
+        return error if error else column.append_bytes(self.data, start, self.at - start)
 
     @cython.cfunc
     @cython.exceptval(-1)

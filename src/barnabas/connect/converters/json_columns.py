@@ -8,7 +8,7 @@ from barnabas.columns import _bits
 from barnabas.connect.converters import _json_reader
 from barnabas.connect.converters._json_reader import KINDS
 from barnabas.connect.data.defaults import filled_with_default
-from barnabas.connect.data.schema import DECIMAL, LOGICAL_NAMES, SCALE, Schema, Type
+from barnabas.connect.data.schema import DECIMAL, JSON_TEXT, LOGICAL_NAMES, SCALE, Schema, Type
 from barnabas.connect.errors import DataError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _buffers(
             return [valid]
         case "boolean":
             return [valid, pa.py_buffer(_bits.pack_bits(cells, length))]
-        case "string" | "bytes":
+        case "string" | "bytes" | "raw":
             return [valid, pa.py_buffer(cells), pa.py_buffer(content)]
         case _:
             return [valid, pa.py_buffer(cells)]
@@ -145,6 +145,8 @@ def _kind(schema: Schema) -> tuple[str, int]:
 
     if schema.name == DECIMAL and schema.type is Type.BYTES:
         return "decimal", 32 if pa.types.is_decimal256(schema.arrow_type()) else 16
+    if schema.name == JSON_TEXT and schema.type is Type.STRING:
+        return "raw", 4
     if schema.type is Type.MAP:
         assert schema.key_schema is not None
         return ("map" if schema.key_schema.type is Type.STRING else "pairs"), 4

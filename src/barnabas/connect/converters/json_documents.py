@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_FLAGS = memoryview(b"")
+_MAX_BYTES = 2**31 - 1
 
 
 class JsonDocuments:
@@ -41,7 +42,7 @@ class JsonDocuments:
         self.skipped = _null_flags(payloads)
         if header_bytes:
             self.starts = _moved(self.starts, header_bytes)
-            payloads = pc.binary_slice(payloads, header_bytes)
+            payloads = pc.binary_slice(payloads, header_bytes, _MAX_BYTES)
         for row in _rows_not_utf8(payloads):
             self.skipped[row] = 1
             self._errors.append(RowError(row, DataError(NOT_UTF8)))
@@ -183,4 +184,4 @@ def _moved(positions: memoryview, size: int) -> memoryview:
     import pyarrow.compute as pc
 
     column = pa.Array.from_buffers(pa.int32(), len(positions), [None, pa.py_buffer(positions)])
-    return view(pc.add(column, size).buffers()[1], "i")[: len(positions)]
+    return view(pc.add(column, pa.scalar(size, pa.int32())).buffers()[1], "i")[: len(positions)]

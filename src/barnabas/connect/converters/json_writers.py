@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from barnabas.connect.converters import _json_writer
 from barnabas.connect.converters.converter import ConvertedBytes, RowError
 from barnabas.connect.data.defaults import missing_value_error
-from barnabas.connect.data.schema import Schema, Type
+from barnabas.connect.data.schema import JSON_TEXT, Schema, Type
 from barnabas.connect.errors import DataError
 from barnabas.schemas.json_text import write
 from barnabas.wire.records.buffers import offsets_of, view
@@ -121,7 +121,8 @@ class JsonWriters:
             cells = view(values.buffers()[1], "B")
             return _json_writer.JsonBooleanWriter(*nulls, cells, values.offset)
         if is_type.is_string(arrow_type) or is_type.is_large_string(arrow_type):
-            return _text(values.cast(pa.string()), nulls, _QUOTED)
+            is_json = schema is not None and schema.name == JSON_TEXT
+            return _text(values.cast(pa.string()), nulls, _RAW if is_json else _QUOTED)
         if (
             is_type.is_binary(arrow_type)
             or is_type.is_large_binary(arrow_type)

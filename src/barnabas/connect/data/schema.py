@@ -39,6 +39,9 @@ LOGICAL_NAMES: Final = frozenset({DECIMAL, DATE, TIME, TIMESTAMP})
 SCALE: Final = "scale"
 """The parameter of a Decimal schema."""
 
+JSON_TEXT: Final = "barnabas.connect.data.Json"
+"""The name of strings that are the text of any JSON value, which is written as it is."""
+
 MAX_DECIMAL128_DIGITS = 38
 
 
