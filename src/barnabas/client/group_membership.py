@@ -91,7 +91,7 @@ class GroupCallbacks(Protocol):
         ...
 
 
-class GroupMembership:
+class InstanceMembership:
     """Runs until it is cancelled."""
 
     def __init__(

@@ -109,6 +109,7 @@ WORKER_SETTINGS: Final = ConfigDef(
     Setting("barnabas.restart.initial.ms", _LONG, 1_000, validator=at_least(0)),
     Setting("barnabas.restart.max.ms", _LONG, 60_000, validator=at_least(0)),
     Setting("barnabas.start.timeout.ms", _INT, 60_000, validator=at_least(1)),
+    Setting("barnabas.checkpoint.dir", _STRING, ""),
 )
 """Kafka has no default for converters, group.id and the topics, and 5 minutes for
 scheduled.rebalance.max.delay.ms: what a dead instance ran is started again at once here, because

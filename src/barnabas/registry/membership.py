@@ -7,7 +7,7 @@ from dataclasses import replace
 from barnabas.client.group_membership import (
     GroupConfig,
     GroupGeneration,
-    GroupMembership,
+    InstanceMembership,
     SendToCoordinator,
 )
 from barnabas.registry.election import (
@@ -50,7 +50,7 @@ class RegistryMembership:
             heartbeat_interval_ms=min(_MAX_HEARTBEAT_INTERVAL_MS, session_timeout_ms // 3),
             lost_after_ms=session_timeout_ms,
         )
-        self._membership = GroupMembership(config, send_request, self._election)
+        self._membership = InstanceMembership(config, send_request, self._election)
 
     def request_election(self) -> None:
         """Joins again, so that a leader is elected again."""

@@ -11,7 +11,7 @@ from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
 from barnabas.client.group_membership import (
     GroupConfig,
     GroupGeneration,
-    GroupMembership,
+    InstanceMembership,
     group_error_code,
 )
 from barnabas.client.settings import admin_settings
@@ -86,7 +86,7 @@ class HerderGroup:
         self._delayed = _DelayedConnectors()
         self._delay_timer: asyncio.TimerHandle | None = None
         session_timeout_ms = config.values["session.timeout.ms"]
-        self._membership = GroupMembership(
+        self._membership = InstanceMembership(
             GroupConfig(
                 config.group_id,
                 PROTOCOL_TYPE,

@@ -180,18 +180,20 @@ class ConnectHerder:
         state = await self._state()
         if name not in state.connectors:
             raise RequestFailed(404, f"Unknown connector: {name}")
-        if task not in self.instance.status_topic.state.tasks(name) and task >= len(
-            state.task_configs(name)
-        ):
-            raise RequestFailed(404, f"Unknown task: {name}-{task}")
         assignment = await self._require_member()
         if name in assignment.connectors:
-            self.instance.runner.restart(name, connector=False, tasks=[task])
+            self._restart_own_task(name, task)
             return
         owner = assignment.group.owner_url(name)
         if owner is None or owner == self.instance.url:
             raise RequestFailed(409, _CONFLICT)
         raise ForwardToLeader(owner)
+
+    def _restart_own_task(self, name: str, task: int) -> None:
+        configs = self.instance.config_topic.state.task_configs(name)
+        if task >= len(configs) and task not in self.instance.status_topic.state.tasks(name):
+            raise RequestFailed(404, f"Unknown task: {name}-{task}")
+        self.instance.runner.restart(name, connector=False, tasks=[task])
 
     async def reset_active_topics(self, name: str) -> None:
         await self._state()
