@@ -13,8 +13,9 @@ from tests.connect.connectors.writing import context, read, records, values, wri
 from tests.wait import wait_until
 
 from barnabas.connect import ConnectError, RetriableError, Schema, Type
-from barnabas.connect.connectors import file_stream
-from barnabas.connect.connectors.file_stream import FileStreamSink, FileStreamSource, split_lines
+from barnabas.connect.connectors import file_stream, text_lines
+from barnabas.connect.connectors.file_stream import FileStreamSink, FileStreamSource
+from barnabas.connect.connectors.text_lines import split_lines
 
 STRING = Schema(Type.STRING)
 
@@ -85,6 +86,7 @@ def test_a_line_without_an_end_waits_for_it(tmp_path: Path) -> None:
 
 def test_a_line_is_found_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_stream, "READ_BYTES", 4)
+    monkeypatch.setattr(text_lines, "READ_BYTES", 4)
     file = tmp_path / "in"
     file.write_bytes("aé\r\nbbbbbbbbbbb\r\nccc\r\nd\n".encode())
     connector = source(file)
@@ -98,6 +100,7 @@ def test_a_line_that_is_too_long_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_stream, "READ_BYTES", 4)
+    monkeypatch.setattr(text_lines, "READ_BYTES", 4)
     monkeypatch.setattr(file_stream, "MAX_LINE_BYTES", 16)
     file = tmp_path / "in"
     file.write_bytes(b"a\n" + b"b" * 40)
