@@ -1,4 +1,4 @@
-"""Sources: each row is committed once, whatever fails and whoever else runs."""
+"""Sources: each row is committed once, after any error and with other drivers."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from barnabas.client.admin.model import ConsumerGroupTopicPartitions
 from barnabas.client.errors import KafkaError, KafkaException, error_in
@@ -14,6 +14,7 @@ from barnabas.client.values import ConsumerGroupMetadata, PreparedTransaction, T
 from barnabas.connect.connector import SinkConnector, WriteReport
 from barnabas.connect.connector import TopicPartition as PartitionKey
 from barnabas.spark.sink import protocol
+from barnabas.spark.sink.commit_decision import TaskTransaction
 from barnabas.spark.sink.protocol import TaskReport, WriteJob
 from barnabas.spark.sink.transaction_log import (
     REQUEST_TIMEOUT_S,
@@ -133,6 +134,9 @@ class SourceCommitter:
         self._conf = producer
         self._log = BrokerTransactionLog(producer, prefix)
         self._last_batch = -1
+        self.decided: frozenset[str] = frozenset()
+        """The transactional ids of the last decision. They are not used again before the next, so
+        that its outcome can be found out."""
 
     def recover(self) -> None:
         """Fences other drivers, completes the last decision and aborts everything else.
@@ -142,11 +146,12 @@ class SourceCommitter:
         self._log.reset()
         last = self._log.fence_other_drivers()
         self._fence_kafka_workers()
+        self.abort_orphans()
         if last is not None:
             self._last_batch = max(self._last_batch, last.batch)
+            self.decided = _ids(last.transactions)
             for entry in last.transactions:
                 self._complete(entry.prepared)
-        self.abort_orphans()
 
     def next_job(self) -> WriteJob:
         self._last_batch += 1
@@ -160,6 +165,8 @@ class SourceCommitter:
             if error_in(error) == KafkaError._FENCED:
                 self._abandon(reports)
             raise
+        if is_decided:
+            self.decided = _ids(filter(None, (report.transaction for report in reports)))
         is_due = is_decided and self._log.is_orphan_check_due(job.run, time.monotonic())
         if is_due or any(report.attempt for report in reports):
             self.abort_orphans()
@@ -215,3 +222,7 @@ class SourceCommitter:
             return
         if orphans:
             log.info("%s: aborted %d transactions of failed tasks", self._prefix, len(orphans))
+
+
+def _ids(transactions: Iterable[TaskTransaction]) -> frozenset[str]:
+    return frozenset(entry.prepared.transactional_id for entry in transactions)

@@ -102,7 +102,8 @@ class ConnectorRun:
         if self._recovery.is_set() and self._work is not None:
             # Or readers wait for transactions that are neither committed nor aborted.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._recovered.wait(), RECOVERY_TIMEOUT_S)
+                async with asyncio.timeout(RECOVERY_TIMEOUT_S):
+                    await self._recovered.wait()
         lifecycle, self._lifecycle = self._lifecycle, None
         if lifecycle is not None:
             lifecycle.cancel()
@@ -154,6 +155,7 @@ class ConnectorRun:
                 log.warning("%s: failed: %s", self.name, error)
             finally:
                 self._work = None
+                self._recovered.set()  # or never: the next start recovers
                 await self._stop(work)
             self._set_state(State.FAILED, trace)
             self.states.set_all(State.FAILED, trace)

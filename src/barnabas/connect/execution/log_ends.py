@@ -28,7 +28,7 @@ _REQUEST_TIMEOUT_S = 30.0
 
 
 @dataclass(slots=True, frozen=True)
-class TopicSelection:
+class SinkTopics:
     """Named topics, or those whose whole names match a pattern."""
 
     names: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class TopicSelection:
 
 class LogEndsSubscriber(Protocol):
     @property
-    def topics(self) -> TopicSelection: ...
+    def topics(self) -> SinkTopics: ...
 
     def on_partitions(self, partitions: Sequence[PartitionKey]) -> None:
         """The topics have these partitions now."""
@@ -176,7 +176,7 @@ class ClusterLogEnds:
         return self._admin
 
 
-def _selected(cluster: ClusterMetadata, topics: TopicSelection) -> list[str]:
+def _selected(cluster: ClusterMetadata, topics: SinkTopics) -> list[str]:
     if topics.names:
         return [
             name
@@ -189,26 +189,3 @@ def _selected(cluster: ClusterMetadata, topics: TopicSelection) -> list[str]:
         for name, topic in cluster.topics.items()
         if not topic.is_internal and topic.error is None and pattern.fullmatch(name)
     )
-
-
-async def wait_for_open_transactions(admin: AioAdminClient, topic: str, pause_s: float) -> None:
-    """Returns when every transaction in the topic has ended that was open at the call.
-
-    Readers of committed records see nothing after an open transaction, not even committed records.
-    """
-    cluster = await admin.list_topics(topic, timeout=_REQUEST_TIMEOUT_S)
-    latest = {
-        TopicPartition(topic, index): OffsetSpec.latest()
-        for index in cluster.topics[topic].partitions
-    }
-    ends = (await admin.list_offsets(latest)).all()
-    committed = IsolationLevel.READ_COMMITTED
-    started_s, has_logged = time.monotonic(), False
-    while True:
-        stable = (await admin.list_offsets(latest, isolation_level=committed)).all()
-        if all(stable[key].offset >= ends[key].offset for key in ends):
-            return
-        if not has_logged and time.monotonic() - started_s > 10:
-            log.info("waiting for open transactions in topic %s", topic)
-            has_logged = True
-        await asyncio.sleep(pause_s)

@@ -13,12 +13,11 @@ from barnabas.connect.connector import Partition, Position, SinkConnector, Sourc
 from barnabas.connect.connector import TopicPartition as PartitionKey
 from barnabas.connect.errors import ConnectError
 from barnabas.connect.execution.committer import SinkCommitter, SourceCommitter, group_offsets
-from barnabas.connect.execution.log_ends import wait_for_open_transactions
+from barnabas.connect.execution.open_transactions import recover_positions
 from barnabas.connect.execution.settings import client_settings
 from barnabas.connect.execution.sink_work import sink_group, sink_transactional_id
 from barnabas.connect.execution.source_work import (
     PRODUCER_DEFAULTS,
-    TRANSACTION_POLL_S,
 )
 from barnabas.connect.execution.work import EngineServices
 from barnabas.connect.model import RequestFailed, StoredOffset
@@ -107,10 +106,10 @@ class ConnectorOffsets:
         if worker.exactly_once:
             producer = {**PRODUCER_DEFAULTS, **self._client("producer", config)}
             committer = SourceCommitter(worker.group_id, name, self._services.run, producer)
-            await blocking.run(committer.recover)
-            await blocking.run(committer.close)
-            async with AioAdminClient(dict(admin)) as client:
-                await wait_for_open_transactions(client, positions.topic, TRANSACTION_POLL_S)
+            try:
+                await recover_positions(committer, admin, positions.topic, blocking)
+            finally:
+                await blocking.run(committer.close)
         await positions.read_to_end()
         wanted: list[tuple[Partition, Position | None]]
         if offsets is None:

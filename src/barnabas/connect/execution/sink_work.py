@@ -13,7 +13,7 @@ from barnabas.connect.connector import TopicPartition as PartitionKey
 from barnabas.connect.errors import ConfigError, ConnectError
 from barnabas.connect.execution.committer import SinkCommitter
 from barnabas.connect.execution.dead_letters import ensure_dead_letter_topic
-from barnabas.connect.execution.log_ends import TopicSelection
+from barnabas.connect.execution.log_ends import SinkTopics
 from barnabas.connect.execution.pipeline import pipeline_for
 from barnabas.connect.execution.planner import SinkPlanner
 from barnabas.connect.execution.settings import (
@@ -58,7 +58,7 @@ class SinkWork:
     def __init__(self, context: RunContext) -> None:
         worker, config = context.services.worker, context.config
         self._context = context
-        self.topics = _topics(config)
+        self.topics = sink_topics(config)
         tasks = task_settings(config, worker.originals)
         self._tasks = tasks.tasks_max
         producer = client_settings("producer", config, worker.client("producer"))
@@ -233,8 +233,9 @@ class SinkWork:
         return False
 
 
-def _topics(config: Mapping[str, str]) -> TopicSelection:
+def sink_topics(config: Mapping[str, str]) -> SinkTopics:
+    """Raises ConfigError unless the connector has either topics or a pattern."""
     names, pattern = listed(config, "topics"), config.get("topics.regex", "").strip()
     if bool(names) == bool(pattern):
         raise ConfigError("Must configure one of topics or topics.regex")
-    return TopicSelection(tuple(dict.fromkeys(names)), pattern)
+    return SinkTopics(tuple(dict.fromkeys(names)), pattern)

@@ -55,7 +55,7 @@ class SourceTaskSettings:
 
 
 @dataclass(slots=True, frozen=True)
-class PartitionRead:
+class SourceRead:
     """A partition to read, from a position on."""
 
     partition: Partition
@@ -90,10 +90,12 @@ class SourceResult:
 class SourceItem:
     settings: SourceTaskSettings
     task: int
-    reads: tuple[PartitionRead, ...]
+    reads: tuple[SourceRead, ...]
     max_rows: int
     job: WriteJob | None
     """None if the source does not write exactly once."""
+    decided: frozenset[str] = frozenset()
+    """The transactional ids of the last decision."""
 
     def __call__(self, context: WorkContext) -> SourceResult:
         if self.job is None:
@@ -102,7 +104,7 @@ class SourceItem:
 
     def _write_exactly_once(self, job: WriteJob, attempt: int) -> SourceResult:
         pool = _pool_for(self.settings.producer, job)
-        slot = pool.acquire(job.batch, ())  # the driver has completed the last decision
+        slot = pool.acquire(job.batch, self.decided)
         try:
             writer = _RowWriter(self, _Begin(slot))
             result = writer.write_all(with_positions=True)
@@ -178,7 +180,7 @@ class _RowWriter:
                     )
         return SourceResult(progress, tuple(self._topics), self._errors.summary)
 
-    def _write(self, read: PartitionRead, max_rows: int) -> PartitionProgress:
+    def _write(self, read: SourceRead, max_rows: int) -> PartitionProgress:
         position, rows = None, 0
         for batch in self._connector.read(read.partition, read.position, max_rows):
             for topic, encoded in self._encoded(batch.records):

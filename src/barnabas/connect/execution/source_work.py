@@ -9,12 +9,11 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
-from barnabas.client.admin.aio import AioAdminClient
 from barnabas.connect.connector import Partition, Position, SourceConnector
 from barnabas.connect.errors import RetriableError
 from barnabas.connect.execution.committer import SourceCommitter
 from barnabas.connect.execution.dead_letters import ensure_dead_letter_topic
-from barnabas.connect.execution.log_ends import wait_for_open_transactions
+from barnabas.connect.execution.open_transactions import recover_positions
 from barnabas.connect.execution.pipeline import pipeline_for
 from barnabas.connect.execution.planner import SourcePartitionState, SourcePlanner
 from barnabas.connect.execution.settings import (
@@ -24,8 +23,8 @@ from barnabas.connect.execution.settings import (
     task_settings,
 )
 from barnabas.connect.execution.source_item import (
-    PartitionRead,
     SourceItem,
+    SourceRead,
     SourceResult,
     SourceTaskSettings,
 )
@@ -38,8 +37,6 @@ log = logging.getLogger("barnabas.connect")
 
 PARTITIONS_INTERVAL_S = 10.0
 """How often the connector is asked for its partitions."""
-
-TRANSACTION_POLL_S = 0.05
 
 ORPHANS_DELAY_S = 10.0
 """For how long tasks of a driver that died may still begin transactions."""
@@ -128,9 +125,9 @@ class SourceWork:
     async def recover(self) -> None:
         positions = self._context.services.positions
         if self._committer is not None:
-            await self._blocking.run(self._committer.recover)
-            async with AioAdminClient(dict(self._settings.admin)) as admin:
-                await wait_for_open_transactions(admin, positions.topic, TRANSACTION_POLL_S)
+            await recover_positions(
+                self._committer, self._settings.admin, positions.topic, self._blocking
+            )
         await positions.read_to_end()
         self._planner.reset_positions(self._position_of)
         self._orphans_due_s = time.monotonic() + ORPHANS_DELAY_S
@@ -259,14 +256,15 @@ class SourceWork:
                     tuple(map(self._read_of, of_task)),
                     self._max_rows,
                     self._job,
+                    frozenset() if self._committer is None else self._committer.decided,
                 ),
             )
             for task, of_task in planned.items()
         ]
 
-    def _read_of(self, state: SourcePartitionState) -> PartitionRead:
+    def _read_of(self, state: SourcePartitionState) -> SourceRead:
         key, _ = self._context.services.positions.record(self._context.name, state.partition, {})
-        return PartitionRead(state.partition, state.position, key)
+        return SourceRead(state.partition, state.position, key)
 
     async def commit(self, reports: Sequence[WorkReport]) -> None:
         results: list[SourceResult] = [report.result for report in reports]
