@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
+
 from barnabas.client.errors import KafkaError, KafkaException
 from barnabas.client.group_membership import GroupConfig, GroupGeneration, InstanceMembership
 from barnabas.wire.errors import ErrorCode
@@ -146,17 +148,26 @@ def test_the_membership_is_lost_in_time_without_responses() -> None:
     assert sum(timeouts[1:]) <= 200  # and not until the third of them has timed out
 
 
-def test_a_member_that_is_cancelled_between_heartbeats_ends() -> None:
+@pytest.mark.parametrize("steps", range(4))
+def test_a_member_that_is_cancelled_just_after_a_request_to_rejoin_ends(steps: int) -> None:
+    """`steps` of the event loop after it."""
+
     async def scenario() -> None:
-        service, coordinator = Service(), Coordinator(alive)
-        for attempt in range(300):
-            membership = membership_of(service, coordinator)
-            running = asyncio.create_task(membership.run())
-            for _ in range(attempt % 7):
-                await asyncio.sleep(0)
-            await asyncio.sleep(0.001 + attempt % 10 / 10_000)
-            running.cancel()
-            done, _ = await asyncio.wait([running], timeout=10)
-            assert done, "the cancellation was lost"
+        service = Service()
+        membership = membership_of(service, Coordinator(alive), heartbeat_ms=10_000)
+        running = asyncio.create_task(membership.run())
+        while not service.assigned:
+            await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        membership.request_rejoin()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        running.cancel()
+        try:
+            async with asyncio.timeout(2):
+                await asyncio.gather(running, return_exceptions=True)
+        except TimeoutError:
+            pytest.fail("the cancellation was lost")
 
     asyncio.run(scenario())

@@ -235,7 +235,7 @@ class InstanceMembership:
 
     async def _is_rejoin_requested(self) -> bool:
         try:
-            # Unlike `wait_for`, it never loses the cancellation of `run`.
+            # Unlike `wait_for` on Python 3.11, it never loses a cancellation of `run`.
             async with asyncio.timeout(self._config.heartbeat_interval_ms / 1000):
                 await self._rejoin_requested.wait()
         except TimeoutError:
