@@ -12,7 +12,7 @@ from barnabas.connect.converters.converter import RowError
 from barnabas.connect.data.batch import ConnectBatch
 from barnabas.connect.data.defaults import filled_with_default
 from barnabas.connect.data.schema import Schema, SchemaField, Type, java_type_name
-from barnabas.connect.errors import DataError, SchemaBuildError
+from barnabas.connect.errors import ConnectError, DataError, SchemaBuildError
 from barnabas.connect.transforms.transform import Transform, Transformed
 
 if TYPE_CHECKING:
@@ -124,24 +124,66 @@ class ColumnTransform(Transform):
     """Whether null keys or values are not changed, and cannot fail."""
 
     def apply(self, batch: ConnectBatch) -> Transformed:
+        import pyarrow as pa
+
         column = column_of(batch, self.part)
+        nulls = column.values.null_count
+        has_tombstones = nulls and column.schema is not None and not allows_nulls(column.schema)
+        if has_tombstones and self.separates_nulls(column):
+            return self._apply_apart(batch, column)
         failures = Failures(len(batch))
-        nulls = column.values.null_count if self.passes_nulls else 0
-        if nulls and nulls == len(batch):
+        if self.passes_nulls and nulls == len(batch):
             return transformed(batch, failures)
         try:
             column = self.convert(column, batch, failures)
-        except DataError as error:
-            if not nulls:
+        except ConnectError as error:
+            if not failures.errors and not (self.passes_nulls and nulls):
                 raise
-            failures.add_all(column.values.is_valid(), error)
+            is_failed = (
+                column.values.is_valid()
+                if self.passes_nulls
+                else pa.repeat(pa.scalar(True), len(batch))
+            )
+            failures.add_all(is_failed, error)
         return transformed(with_column(batch, self.part, column), failures)
+
+    def separates_nulls(self, column: Column) -> bool:
+        """Whether nulls that the schema does not allow must not get the new schema.
+
+        These have no schema in Kafka: they are tombstones.
+        """
+        return False
+
+    def _apply_apart(self, batch: ConnectBatch, column: Column) -> Transformed:
+        """Transforms the nulls in a batch of their own, without schema."""
+        import pyarrow.compute as pc
+
+        is_null = column.values.is_null()
+        is_valid = pc.invert(is_null)
+        rows = row_numbers(len(batch))
+        tombstones = with_column(batch, self.part, Column(None, column.values)).filter(is_null)
+        done = [(self.apply(tombstones), rows.filter(is_null))]
+        if column.values.null_count < len(batch):
+            try:
+                others = self.apply(batch.filter(is_valid))
+            except ConnectError as error:
+                count = len(batch) - column.values.null_count
+                others = Transformed([], [RowError(row, error) for row in range(count)])
+            done.append((others, rows.filter(is_valid)))
+        return Transformed(
+            [(part, numbers.take(taken)) for each, numbers in done for part, taken in each.batches],
+            [
+                RowError(numbers[failed.row].as_py(), failed.error)
+                for each, numbers in done
+                for failed in each.errors
+            ],
+        )
 
     @abstractmethod
     def convert(self, column: Column, batch: ConnectBatch, failures: Failures) -> Column:
         """Returns the new keys or values; those of rows that failed are ignored.
 
-        Raises DataError if none of the rows can be converted.
+        Raises ConnectError if none of the rows can be converted.
         """
 
 
@@ -207,10 +249,25 @@ def field_columns(column: Column, *, replaces_nulls: bool) -> dict[str, Column]:
     return {
         each.name: Column(
             each.schema,
-            filled_with_default(child, each.schema) if replaces_nulls else child,
+            with_default(child, column.values, each.schema) if replaces_nulls else child,
         )
         for each, child in zip(column.schema.fields, children, strict=True)
     }
+
+
+def with_default(values: pa.Array, structs: pa.Array, schema: Schema) -> pa.Array:
+    """Replaces the nulls of a field by its default, but not where the struct is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    filled = filled_with_default(values, schema)
+    if filled is values or not structs.null_count:
+        return filled
+    if not pa.types.is_nested(filled.type):
+        return pc.if_else(structs.is_valid(), filled, pa.scalar(None, filled.type))
+    return filled.take(
+        pc.if_else(structs.is_valid(), row_numbers(len(filled)), pa.scalar(None, pa.int64()))
+    )
 
 
 def struct_column(

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from barnabas.connect.config_def import ConfigDef, ConfigType, Setting
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.defaults import filled_with_default
-from barnabas.connect.data.schema import Schema, Type, java_type_name
+from barnabas.connect.data.schema import Type
 from barnabas.connect.errors import DataError, IllegalFieldError
 from barnabas.connect.transforms.columns import (
     Column,
     ColumnTransform,
     Failures,
     Part,
-    allows_nulls,
+    java_class,
     require_struct,
+    with_default,
     wrong_kind,
 )
 from barnabas.connect.transforms.field_path import FIELD_SYNTAX_VERSION, steps_of
@@ -45,15 +45,16 @@ class _ExtractField(ColumnTransform):
         self._steps = steps_of(self._path, self.settings["field.syntax.version"])
         self._replaces_nulls: bool = self.settings["replace.null.with.default"]
 
+    def separates_nulls(self, column: Column) -> bool:
+        """A tombstone must not get the default of the field."""
+        schema = column.schema
+        for step in self._steps:
+            field = None if schema is None else schema.field(step)
+            schema = None if field is None else field.schema
+        return schema is None or schema.has_default
+
     def convert(self, column: Column, batch: ConnectBatch, failures: Failures) -> Column:
-        try:
-            column = require_struct(column, "field extraction")
-            return self._extracted(column, failures)
-        except DataError as error:
-            if not column.values.null_count or allows_nulls(column.schema):
-                raise
-            failures.add_all(column.values.is_valid(), error)
-            return Column(None, _nulls(column))
+        return self._extracted(require_struct(column, "field extraction"), failures)
 
     def _extracted(self, column: Column, failures: Failures) -> Column:
         for index, step in enumerate(self._steps):
@@ -79,20 +80,8 @@ class _ExtractField(ColumnTransform):
         schema = column.schema.fields[index].schema
         values = pc.struct_field(column.values, [index])
         if values.null_count and (self._replaces_nulls or not is_last):
-            values = _with_default(values, column.values, schema)
+            values = with_default(values, column.values, schema)
         return Column(schema, values)
-
-
-def _with_default(values: pa.Array, parents: pa.Array, schema: Schema) -> pa.Array:
-    """Replaces nulls by the default, but not where the struct is null."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    filled = filled_with_default(values, schema)
-    if not parents.null_count or filled is values:
-        return filled
-    rows = pa.array(range(len(values)), pa.int64())
-    return filled.take(pc.if_else(parents.is_valid(), rows, pa.scalar(None, pa.int64())))
 
 
 def _nested_struct(column: Column, failures: Failures) -> Column:
@@ -103,7 +92,7 @@ def _nested_struct(column: Column, failures: Failures) -> Column:
     try:
         return require_struct(column, _NESTED)
     except DataError:
-        found = java_type_name(column.values.type).removeprefix("class ")
+        found = java_class(column.values.type, None).removeprefix("class ")
         failures.add_all(column.values.is_valid(), wrong_kind(None, _NESTED, found))
         return Column(None, pa.nulls(len(column)))
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.connect.config_def import ConfigDef, ConfigType, Setting
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.defaults import filled_with_default
 from barnabas.connect.data.schema import NO_DEFAULT, Schema, SchemaField, Type, java_type_name
 from barnabas.connect.errors import DataError
 from barnabas.connect.transforms.columns import (
@@ -19,6 +18,7 @@ from barnabas.connect.transforms.columns import (
     require_struct,
     struct_column,
     struct_schema_like,
+    with_default,
 )
 
 if TYPE_CHECKING:
@@ -119,8 +119,6 @@ class _Flatten(ColumnTransform):
 
     def _flatten_struct(self, column: Column, prefix: str, leaves: dict[str, Column]) -> None:
         """Adds the leaves, null where a struct around them is null."""
-        import pyarrow.compute as pc
-
         assert column.schema is not None
         parents = column.values
         for each, child in zip(column.schema.fields, parents.flatten(), strict=True):
@@ -128,17 +126,8 @@ class _Flatten(ColumnTransform):
             if each.schema.type is Type.STRUCT:
                 self._flatten_struct(Column(each.schema, child), name, leaves)
                 continue
-            values = filled_with_default(child, each.schema)
-            if values is not child and parents.null_count:
-                rows = pc.if_else(parents.is_valid(), _rows(len(child)), None)
-                values = values.take(rows)
+            values = with_default(child, parents, each.schema)
             leaves[name] = Column(each.schema, values)
-
-
-def _rows(count: int) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(range(count), pa.int64())
 
 
 class FlattenKey(_Flatten):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting, one_of
+from barnabas.connect.converters.headers import SimpleHeaderConverter
 from barnabas.connect.data.batch import ConnectBatch, headers_type
 from barnabas.connect.errors import ConfigError, DataError
 from barnabas.connect.transforms.columns import (
@@ -33,7 +34,6 @@ from barnabas.connect.transforms.settings import (
     unique,
 )
 from barnabas.connect.transforms.transform import Transform, Transformed
-from barnabas.connect.transforms.value_text import value_texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,6 +108,7 @@ class _HeaderFrom(Transform):
                 "'fields' config must have the same number of elements as 'headers' config."
             )
         self._moves = self.settings["operation"] == "move"
+        self._converter = SimpleHeaderConverter()
         self._purpose = f"header {self.settings['operation']}"
         self._replaces_nulls: bool = self.settings["replace.null.with.default"]
 
@@ -134,7 +135,7 @@ class _HeaderFrom(Transform):
 
         if name in fields:
             field = fields[name]
-            return value_texts(field.values, field.schema).cast(pa.binary())
+            return self._converter.to_bytes(field.schema, field.values).payloads
         if column.schema is not None:
             raise DataError(f"Field does not exist: {name}")
         return pa.nulls(len(column), pa.binary())

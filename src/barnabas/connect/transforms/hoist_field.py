@@ -10,13 +10,8 @@ from barnabas.connect.transforms.columns import (
     ColumnTransform,
     Failures,
     Part,
-    allows_nulls,
-    column_of,
-    row_numbers,
     struct_column,
-    with_column,
 )
-from barnabas.connect.transforms.transform import Transformed
 
 
 class _HoistField(ColumnTransform):
@@ -26,24 +21,8 @@ class _HoistField(ColumnTransform):
             Setting("field", ConfigType.STRING, doc="The name of the field that is created.")
         )
 
-    def apply(self, batch: ConnectBatch) -> Transformed:
-        """A null that its schema does not allow has none: it becomes a map."""
-        import pyarrow.compute as pc
-
-        column = column_of(batch, self.part)
-        nulls = column.values.null_count
-        if column.schema is None or allows_nulls(column.schema) or not nulls:
-            return super().apply(batch)
-        rows = row_numbers(len(batch))
-        is_null = column.values.is_null()
-        without = with_column(batch, self.part, Column(None, column.values)).filter(is_null)
-        parts = [(super().apply(without), rows.filter(is_null))]
-        if nulls < len(batch):
-            is_valid = pc.invert(is_null)
-            parts.append((super().apply(batch.filter(is_valid)), rows.filter(is_valid)))
-        return Transformed(
-            [(each, numbers.take(taken)) for done, numbers in parts for each, taken in done.batches]
-        )
+    def separates_nulls(self, column: Column) -> bool:
+        return True
 
     def convert(self, column: Column, batch: ConnectBatch, failures: Failures) -> Column:
         import pyarrow as pa

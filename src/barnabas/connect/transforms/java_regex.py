@@ -13,6 +13,16 @@ from functools import lru_cache
 from barnabas.connect.errors import ConfigError, DataError
 
 
+class InvalidReplacementError(DataError):
+    """A replacement does not fit the regular expression."""
+
+    java_class = "java.lang.IllegalArgumentException"
+
+
+class NoSuchGroupError(InvalidReplacementError):
+    java_class = "java.lang.IndexOutOfBoundsException"
+
+
 @lru_cache(maxsize=256)
 def compile_java(pattern: str) -> re.Pattern[str]:
     """Returns the pattern, whose classes are ASCII as Java's are. Raises ConfigError."""
@@ -24,7 +34,10 @@ def compile_java(pattern: str) -> re.Pattern[str]:
 
 
 def replace_first(pattern: re.Pattern[str], replacement: str, text: str) -> str:
-    """Replaces the first match in the text, as Java's `Matcher.replaceFirst`."""
+    """Replaces the first match in the text, as Java's `Matcher.replaceFirst`.
+
+    Raises InvalidReplacementError.
+    """
     match = pattern.search(text)
     if match is None:
         return text
@@ -32,7 +45,7 @@ def replace_first(pattern: re.Pattern[str], replacement: str, text: str) -> str:
 
 
 def _expanded(replacement: str, match: re.Match[str]) -> str:
-    """Returns the replacement with `$1`, `${name}` and `\\x` replaced. Raises DataError."""
+    """Returns the replacement with `$1`, `${name}` and `\\x` replaced."""
     parts: list[str] = []
     position = 0
     while position < len(replacement):
@@ -40,7 +53,7 @@ def _expanded(replacement: str, match: re.Match[str]) -> str:
         position += 1
         if character == "\\":
             if position == len(replacement):
-                raise DataError("character to be escaped is missing")
+                raise InvalidReplacementError("character to be escaped is missing")
             parts.append(replacement[position])
             position += 1
         elif character == "$":
@@ -54,19 +67,19 @@ def _expanded(replacement: str, match: re.Match[str]) -> str:
 def _group(replacement: str, position: int, match: re.Match[str]) -> tuple[str, int]:
     """Returns the text of the group that is named after `$`, and where the rest begins."""
     if position == len(replacement):
-        raise DataError("Illegal group reference: group index is missing")
+        raise InvalidReplacementError("Illegal group reference: group index is missing")
     if replacement[position] == "{":
         name = re.compile(r"\{([A-Za-z0-9]+)\}").match(replacement, position)
         if name is None:
-            raise DataError("named capturing group is missing trailing '}'")
+            raise InvalidReplacementError("named capturing group is missing trailing '}'")
         if name[1] not in match.re.groupindex:
-            raise DataError(f"No group with name {{{name[1]}}}")
+            raise InvalidReplacementError(f"No group with name {{{name[1]}}}")
         return match[name[1]] or "", name.end()
     if replacement[position] not in "0123456789":
-        raise DataError("Illegal group reference")
+        raise InvalidReplacementError("Illegal group reference")
     number = int(replacement[position])
     if number > match.re.groups:
-        raise DataError(f"No group {number}")
+        raise NoSuchGroupError(f"No group {number}")
     position += 1
     while position < len(replacement) and replacement[position] in "0123456789":
         longer = 10 * number + int(replacement[position])

@@ -61,15 +61,15 @@ class _MaskField(ColumnTransform):
     def convert(self, column: Column, batch: ConnectBatch, failures: Failures) -> Column:
         import pyarrow as pa
 
-        column = require_struct(column, _PURPOSE)
         reject_nulls(column, _PURPOSE, failures)
+        column = require_struct(column, _PURPOSE)
         fields = field_columns(column, replaces_nulls=self._replaces_nulls)
-        for name in self._fields:
-            if name in fields:
-                field = fields[name]
-                fields[name] = Column(field.schema, self._masked(field, failures))
-            elif column.schema is None:
-                fields[name] = Column(None, pa.nulls(len(column)))
+        for name in [each for each in fields if each in self._fields]:
+            field = fields[name]
+            fields[name] = Column(field.schema, self._masked(field, failures))
+        if column.schema is None:
+            missing = Column(None, pa.nulls(len(column)))
+            fields = {**dict.fromkeys(self._fields, missing), **fields}
         return struct_column(column.schema, fields, column.values, failures)
 
     def _masked(self, field: Column, failures: Failures) -> pa.Array:

@@ -1,4 +1,7 @@
-"""SetSchemaMetadata: another name and version of the schema."""
+"""SetSchemaMetadata: another name and version of the schema of structs.
+
+Kafka has no others: it fails for all other schemas.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from barnabas.connect.transforms.columns import (
     ColumnTransform,
     Failures,
     Part,
-    declared_column,
     field_columns,
     struct_column,
 )
@@ -59,7 +61,7 @@ class _SetSchemaMetadata(ColumnTransform):
             return column
         schema = self._updated(column.schema)
         if schema.type is not Type.STRUCT:
-            return declared_column(schema, column.values)
+            raise DataError("Cannot list fields on non-struct type")
         fields = field_columns(column, replaces_nulls=self._replaces_nulls)
         return struct_column(schema, fields, column.values, failures)
 

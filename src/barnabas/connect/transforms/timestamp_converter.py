@@ -107,6 +107,13 @@ class _TimestampConverter(ColumnTransform):
                     f"timestamps: {pattern}: {error}"
                 ) from None
 
+    def separates_nulls(self, column: Column) -> bool:
+        """A tombstone passes also if all values with the schema fail."""
+        assert column.schema is not None
+        if self._field:
+            return column.schema.type is not Type.STRUCT
+        return _kind_of_schema(column.schema) is None
+
     def convert(self, column: Column, batch: ConnectBatch, failures: Failures) -> Column:
         if not self._field:
             return self._converted(column, failures)
@@ -133,7 +140,7 @@ class _TimestampConverter(ColumnTransform):
     def _convert_struct(self, schema: Schema, values: pa.Array, failures: Failures) -> Column:
         fields = field_columns(Column(schema, values), replaces_nulls=self._replaces_nulls)
         if self._field in fields:
-            fields[self._field] = self._converted(fields[self._field], failures)
+            fields[self._field] = self._converted_field(fields[self._field], values, failures)
         updated = struct_schema_like(
             schema,
             [
@@ -145,6 +152,16 @@ class _TimestampConverter(ColumnTransform):
         )
         updated = replace(updated, is_optional=schema.is_optional, default=self._default(schema))
         return struct_column(updated, fields, values, failures)
+
+    def _converted_field(self, field: Column, parents: pa.Array, failures: Failures) -> Column:
+        import pyarrow as pa
+
+        assert field.schema is not None
+        if _kind_of_schema(field.schema) is not None:
+            return self._converted(field, failures)
+        failures.add_all(parents.is_valid(), _unknown_kind(field.schema))
+        schema = self._target_schema(field.schema)
+        return Column(schema, pa.nulls(len(field), schema.arrow_type()))
 
     def _default(self, schema: Schema) -> Any:
         """Returns the default of the struct, with the field converted."""
@@ -174,7 +191,12 @@ class _TimestampConverter(ColumnTransform):
         """Returns milliseconds, null for rows that failed."""
         import pyarrow as pa
 
-        kind = _kind_of_schema(column.schema) if column.schema else _kind_of(column.values)
+        if column.schema is None:
+            kind = _kind_of(column.values)
+        else:
+            kind = _kind_of_schema(column.schema)
+            if kind is None:
+                raise _unknown_kind(column.schema)
         match kind:
             case "time":
                 return as_timestamps(column.values)
@@ -242,20 +264,24 @@ class _TimestampConverter(ColumnTransform):
         return _multiplied(milliseconds, _PER_MILLISECOND.get(self._precision, 1))
 
 
-def _kind_of_schema(schema: Schema) -> str:
+def _kind_of_schema(schema: Schema) -> str | None:
     if schema.name in (TIMESTAMP, DATE, TIME):
         return "time"
     if schema.type is Type.STRING:
         return "string"
     if schema.type is Type.INT64:
         return "unix"
+    return None
+
+
+def _unknown_kind(schema: Schema) -> ConnectError:
     name = schema.type.name if schema.name is None else f"{schema.name}:{schema.type.name}"
-    raise ConnectError(
+    return ConnectError(
         f"Schema Schema{{{name}}} does not correspond to a known timestamp type format"
     )
 
 
-def _kind_of(values: pa.Array) -> str:
+def _kind_of(values: pa.Array) -> str | None:
     import pyarrow as pa
 
     is_type, arrow_type = pa.types, values.type
@@ -265,7 +291,7 @@ def _kind_of(values: pa.Array) -> str:
         return "unix"
     if is_type.is_string(arrow_type) or is_type.is_large_string(arrow_type):
         return "string"
-    return "other"
+    return None
 
 
 def _multiplied(numbers: pa.Int64Array, factor: int) -> pa.Int64Array:

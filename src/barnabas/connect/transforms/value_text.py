@@ -5,12 +5,14 @@ Headers are written like this, and Cast to string.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.connect.converters.java_text import to_text
 from barnabas.connect.converters.json import JsonConverter
-from barnabas.connect.data.schema import Schema, Type
+from barnabas.connect.data.defaults import with_defaults
+from barnabas.connect.data.schema import NO_DEFAULT, Schema, Type
 from barnabas.connect.transforms.java_calendar import DAY_MS
 from barnabas.connect.transforms.simple_date_format import SimpleDateFormat
 
@@ -23,7 +25,10 @@ TIMESTAMP: Final = SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 
 def value_texts(values: pa.Array, schema: Schema | None = None) -> pa.StringArray:
-    """Returns the texts; null for null. `schema` says whether a null field is written."""
+    """Returns the texts; null for null.
+
+    A struct with a schema has its fields that are null, and their defaults.
+    """
     import pyarrow as pa
 
     is_type, arrow_type = pa.types, values.type
@@ -32,6 +37,8 @@ def value_texts(values: pa.Array, schema: Schema | None = None) -> pa.StringArra
     if is_type.is_binary(arrow_type) or is_type.is_large_binary(arrow_type):
         return _base64(values)
     if is_type.is_nested(arrow_type):
+        if schema is not None:
+            values = with_defaults(values, replace(schema, default=NO_DEFAULT))
         texts = [
             None if value is None else _embedded(value, arrow_type, schema is not None)
             for value in values.to_pylist()
