@@ -70,6 +70,7 @@ def test_a_connector_that_does_not_start_is_failed_and_started_again(
         ({"world": None}, 'Missing required configuration "world"'),
         ({"tasks.max": "many"}, "Not a number of type INT"),
         ({"value.converter": "Nothing"}, "Failed to find any class"),
+        ({"header.converter": "Nothing"}, "Failed to find any class"),
         ({"topics.regex": "x"}, "Must configure one of topics or topics.regex"),
         ({"transforms": "a"}, "transforms.a.type"),
     ],

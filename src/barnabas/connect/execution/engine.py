@@ -41,7 +41,7 @@ from barnabas.connect.execution.log_ends import LogEnds
 from barnabas.connect.execution.offsets import ConnectorOffsets
 from barnabas.connect.execution.own_query import OwnQueryRun
 from barnabas.connect.execution.pack import CreateQuery, Pack
-from barnabas.connect.execution.work import EngineServices, PositionStore, WorkerSettings
+from barnabas.connect.execution.work import EngineServices, SourcePositionStore, WorkerSettings
 from barnabas.connect.model import StatusListener, StoredOffset, TargetState
 from barnabas.spark.runtime.state import QueryStatus
 from barnabas.spark.runtime.supervisor import QuerySupervisor, SupervisedQuery
@@ -64,7 +64,7 @@ class SparkConnectorEngine:
     def __init__(
         self,
         worker: WorkerSettings,
-        positions: PositionStore,
+        positions: SourcePositionStore,
         listener: StatusListener,
         session: Callable[[], SparkSession],
         *,

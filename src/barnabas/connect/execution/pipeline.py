@@ -22,7 +22,7 @@ from barnabas.connect.execution.record_errors import RecordErrors, Stage
 from barnabas.connect.execution.settings import PipelineSettings
 from barnabas.connect.execution.tracked_batch import TrackedBatch, merged, row_numbers, without_rows
 from barnabas.connect.execution.transform_step import TransformStep
-from barnabas.connect.plugins import find_converter
+from barnabas.connect.plugins import find_converter, find_header_converter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,6 +44,8 @@ class Pipeline:
         self._settings = settings
         self._key = _converter(settings.key.class_name, settings.key.settings, is_key=True)
         self._value = _converter(settings.value.class_name, settings.value.settings, is_key=False)
+        # Headers stay bytes between a topic and a connector, so its settings are only checked.
+        find_header_converter(settings.header.class_name)().configure(settings.header.settings)
         self._steps = [TransformStep(each) for each in settings.transforms]
 
     # Sinks

@@ -29,7 +29,7 @@ class WorkerSettings(Protocol):
     def client(self) -> Callable[..., dict[str, str]]: ...
 
 
-class PositionStore(Protocol):
+class SourcePositionStore(Protocol):
     """What the engine needs of `OffsetTopic`."""
 
     @property
@@ -50,7 +50,7 @@ class EngineServices:
     """What all connectors of the engine share."""
 
     worker: WorkerSettings
-    positions: PositionStore
+    positions: SourcePositionStore
     blocking: BlockingCalls
     log_ends: LogEnds
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
