@@ -32,12 +32,12 @@ def topics(state: Any) -> list[str]:
     return list(state.rows)
 
 
-async def until_read(instance: Instance, name: str, position: int, partition: int = 0) -> None:
+async def until_read(instance: Instance, name: str, position: int, partitions: int = 1) -> None:
     """Waits until the committed positions of all partitions are there."""
 
     def is_committed() -> bool:
         positions = [each for _, each in instance.positions.offsets(name)]
-        return bool(positions) and all(each == {"row": position} for each in positions)
+        return len(positions) == partitions and all(each == {"row": position} for each in positions)
 
     await instance.until(is_committed, f"{name} at {position}: {instance.listener.tasks}")
 
@@ -80,7 +80,7 @@ def test_partitions_are_divided_among_tasks(kafka_broker: Broker) -> None:
     async def scenario() -> None:
         async with Instance(kafka_broker, exactly_once=True) as instance:
             await instance.run("src", source_config(world, **{"tasks.max": "2"}))
-            await until_read(instance, "src", 1)
+            await until_read(instance, "src", 1, partitions=3)
             assert len(instance.listener.task_configs["src"]) == 2
             for topic, (value,) in state.rows.items():
                 assert await values_of(instance.servers, topic) == [value]
@@ -133,7 +133,7 @@ def test_rows_are_there_once_after_an_error_at_a_step(
     async def scenario() -> None:
         async with Instance(kafka_broker, exactly_once=True) as instance:
             await instance.run("src", source_config(world, **{"tasks.max": "2"}))
-            await until_read(instance, "src", 10)
+            await until_read(instance, "src", 10, partitions=2)
             for topic, rows in state.rows.items():
                 assert await values_of(instance.servers, topic) == rows
 
@@ -269,7 +269,7 @@ def test_topics_are_created_by_the_settings_of_their_group(
     async def scenario() -> None:
         async with Instance(kafka_broker) as instance:
             await instance.run("src", source_config(world, **creation))
-            await until_read(instance, "src", 1)
+            await until_read(instance, "src", 1, partitions=2)
 
     run(scenario())
     found = admin.list_topics().topics
