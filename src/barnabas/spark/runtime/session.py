@@ -142,9 +142,10 @@ class ServiceSession:
             session = _build(builder, settings)
             _silence(session)
         except BaseException as error:
+            reason = str(error)  # which asks the JVM
             jvm.close()
             if isinstance(error, Exception):
-                raise QueryError(f"Spark does not start: {error}\n{jvm.last_output()}") from error
+                raise QueryError(f"Spark does not start: {reason}\n{jvm.last_output()}") from None
             raise
         self._jvm = jvm
         return session
