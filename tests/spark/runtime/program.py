@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.spark.runtime.directories import own_directories
 from tests.spark.runtime.items import IsImported, KillWorker, ReturnValue
 from tests.wait import async_wait_until
 
 from barnabas.spark.runtime.session import ServiceSession
 from barnabas.spark.runtime.state import QueryState, QueryStatus
 from barnabas.spark.runtime.supervisor import QuerySupervisor, RestartSettings
-from barnabas.spark.runtime.temporary_directory import fast_folder
 from barnabas.spark.runtime.work import WorkItem, WorkReport
 from barnabas.spark.runtime.work_query import WorkQuery
 
@@ -68,17 +68,11 @@ async def main(folder: Path) -> dict[str, Any]:
     results["JVM killed"] = await recover(lambda: os.kill(jvm, signal.SIGKILL))
     results["session stopped"] = await recover(session().stop)
     results["is preloaded"] = await run(WorkItem("other", 0, IsImported("barnabas.spark.progress")))
-    results["directories"] = own_directories()
+    results["directories"] = [str(path) for path in own_directories()]
     await supervisor.close()
     await asyncio.to_thread(session.close)
     results["left"] = [path.name for path in folder.iterdir() if path != marker]
     return results
-
-
-def own_directories() -> list[str]:
-    """Returns the names of the directories in memory that this process has locked."""
-    open_files = {str(file.readlink()) for file in Path("/proc/self/fd").iterdir() if file.exists()}
-    return [path.name for path in fast_folder().iterdir() if f"{path}/lock" in open_files]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
+from tests.spark.runtime.directories import own_directories
 from tests.spark.runtime.items import (
     KillWorker,
     RaiseError,
@@ -22,7 +23,6 @@ from tests.wait import wait_until
 
 from barnabas.spark.runtime.errors import QueryError, StopTimeoutError, WorkItemError
 from barnabas.spark.runtime.streaming_query import StreamingQueryDefinition
-from barnabas.spark.runtime.temporary_directory import fast_folder
 from barnabas.spark.runtime.work_query import SESSION_SETTINGS, WorkQuery
 
 RUNNER = b"python_streaming_source_runner"
@@ -127,13 +127,15 @@ def test_a_stopped_query_leaves_no_processes_and_files(
     started = tmp_path / "started"
     work.add(WaitForFile(started, tmp_path / "never"))
     worker = wait_until(lambda: started.exists() and started.read_text())
+    directories = own_directories()
+    assert directories
     query.stop(drain=False)
-    assert not [*fast_folder().glob("barnabas-work-query-*")]
+    assert not [path for path in directories if path.exists()]
     wait_until(lambda: not runners())
     wait_until(lambda: not command_of(Path("/proc", worker)))
 
 
-def test_a_committer_that_does_not_return_is_reported(
+def test_a_committer_that_does_not_return_is_reported_and_leaves_no_files(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SESSION_SETTINGS, "spark.sql.streaming.stopTimeout", "100")
@@ -144,13 +146,17 @@ def test_a_committer_that_does_not_return_is_reported(
         assert may_return.wait(TIMEOUT_S)
 
     query = WorkQuery(lambda: spark, "blocked", work.plan, on_batch)
+    others = own_directories()
     query.start()
+    (directory,) = own_directories() - others
     work.add(ReturnValue(1))
     assert is_called.wait(TIMEOUT_S)
     with pytest.raises(StopTimeoutError):
         query.stop(timeout_s=0.1)
+    assert query.is_running
     may_return.set()
     assert query.wait_for_end() is None
+    assert not directory.exists()
 
 
 def test_a_function_that_returns_a_query_can_be_started_stopped_and_fail(

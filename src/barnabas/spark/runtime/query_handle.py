@@ -41,7 +41,8 @@ class QueryHandle:
         try:
             while not self._query.awaitTermination(CHECK_INTERVAL_S):
                 if self._is_context_stopped():
-                    self.stop()
+                    with contextlib.suppress(QueryError):
+                        self.stop()
                     return SparkDiedError("Spark's session was stopped")
         except StreamingQueryException as error:
             return error

@@ -21,9 +21,6 @@ _LOCK_FILE = "lock"
 _CREATION_TIME_S = 60.0
 """After which a directory without a lock file belongs to a process that died."""
 
-_REMOVAL_ATTEMPTS = 50
-_REMOVAL_PAUSE_S = 0.01
-
 
 def fast_folder() -> Path:
     """Returns a folder in memory if there is one, or else the usual one for temporary files."""
@@ -87,10 +84,5 @@ def _try_lock(lock: int) -> bool:
 
 
 def _remove(path: Path, lock: int) -> None:
-    """Spark removes old files of a checkpoint in a thread that a query's stop does not wait for."""
-    for _ in range(_REMOVAL_ATTEMPTS):
-        shutil.rmtree(path, ignore_errors=True)
-        if not path.exists():
-            break
-        time.sleep(_REMOVAL_PAUSE_S)
+    shutil.rmtree(path, ignore_errors=True)
     os.close(lock)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 import re
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from barnabas.spark.runtime.errors import QueryError, StopTimeoutError
@@ -90,7 +91,7 @@ class WorkQuery:
         """Stop the query; with `drain` after the micro-batch that is running, within the timeout.
 
         The committer is not called any more when this has returned. Raises StopTimeoutError if it
-        does not return.
+        does not return; then `wait_for_end` waits for it.
         """
         running = self._running
         if running is None:
@@ -103,8 +104,10 @@ class WorkQuery:
         is_idle = run.end_reporting(timeout_s)
         try:
             running.handle.stop()
-        finally:
-            running.close()
+        except StopTimeoutError:
+            running.server.close()  # Spark still writes to the directory: see wait_for_end
+            raise
+        running.close()
         if not is_idle:
             raise StopTimeoutError(f"the committer of query {self._name} has not returned")
 
@@ -114,10 +117,10 @@ class WorkQuery:
         if running is None:
             return None
         error = running.handle.wait_for_end()
-        if running.is_stopped:
-            return None
         running.run.end_reporting(0)
         running.close()
+        if running.is_stopped:
+            return None
         return running.run.error or error or QueryError("the query was stopped in Spark")
 
 
@@ -129,11 +132,13 @@ class _Running:
     handle: QueryHandle
     is_stopped: bool = False
     is_closed: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def close(self) -> None:
-        self.is_closed = True
-        self.server.close()
-        self.directory.remove()
+        with self.lock:
+            self.server.close()
+            self.directory.remove()
+            self.is_closed = True
 
 
 def _start(
