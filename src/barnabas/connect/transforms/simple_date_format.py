@@ -1,13 +1,14 @@
 """Java's SimpleDateFormat over columns, in UTC and English.
 
-Times are written by slicing the ISO 8601 text that Arrow writes. Texts in which each number has as
-many digits as the pattern has letters are put together to ISO 8601 and cast. All others are handled
-one by one by `java_calendar.py`.
+Times are written by slicing the ISO 8601 text that Arrow writes. Texts that are as the pattern says
+are put together to ISO 8601 and cast. All others, which Java reads too, are read one by one by
+`java_calendar.py`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -79,20 +80,25 @@ class SimpleDateFormat:
         return pc.coalesce(times, parsed), failed
 
     def _parse_exact(self, texts: pa.StringArray) -> pa.TimestampArray | None:
-        """Returns null for texts that are not exactly as the pattern says; None if it cannot."""
+        """Returns null for texts that are not as the pattern says; None if it cannot be read so."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if self._expression is None:
             return None
         groups = pc.extract_regex(texts, self._expression)
-        names = {field.name for field in groups.type}
+        found = {each.name: pc.struct_field(groups, each.name) for each in groups.type}
+        if "month_name" in found:
+            found["month"] = _month_numbers(found["month_name"])
+        if "half" in found:
+            found["hour"] = _hours_of_day(found["half_hour"], found["half"])
         parts: list[pa.Array | str] = []
         for name, default, separator in _ISO_PARTS:
-            part = pc.struct_field(groups, name) if name in names else default
+            part = found.get(name, default)
+            if name in self._narrow_fields:
+                part = pc.utf8_lpad(part, 2, "0")
             parts += [part, separator]
-        zone = pc.struct_field(groups, "zone") if "zone" in names else "Z"
-        iso = pc.binary_join_element_wise(*parts[:-1], zone, "")
+        iso = pc.binary_join_element_wise(*parts[:-1], found.get("zone", "Z"), "")
         try:
             return iso.cast(pa.timestamp("ms", "UTC"))
         except pa.ArrowInvalid:
@@ -100,24 +106,33 @@ class SimpleDateFormat:
 
     @cached_property
     def _expression(self) -> str | None:
-        """What matches texts whose fields all have their full width; None if fields have names."""
+        """What matches texts that are as the pattern says; None if there is no such expression."""
         parts = []
-        found: set[str] = set()
-        for token in self._tokens:
+        names: list[str] = []
+        for index, token in enumerate(self._tokens):
             if not token.letter:
                 parts.append(re.escape(token.text))
                 continue
-            key = token.letter * token.count
-            if key not in _EXACT_FIELDS:
+            has_fixed_width = index + 1 < len(self._tokens) and self._tokens[index + 1].is_number
+            field = _field_expression(token, has_fixed_width=has_fixed_width)
+            if field is None:
                 return None
-            name, expression = _EXACT_FIELDS[key]
-            if name in found:
-                return None
-            found.add(name)
-            parts.append(f"(?P<{name}>{expression})")
-        if "year" not in found:
+            name, expression = field
+            names.append(name)
+            parts.append(f"(?P<{name}>{expression})" if name else f"(?:{expression})")
+        if not _are_consistent([name for name in names if name]):
             return None
         return f"^{''.join(parts)}$"
+
+    @cached_property
+    def _narrow_fields(self) -> set[str]:
+        """The fields that may have one digit."""
+        return {
+            _TWO_DIGITS[token.letter][0]
+            for index, token in enumerate(self._tokens)
+            if token.letter in _TWO_DIGITS
+            and not (index + 1 < len(self._tokens) and self._tokens[index + 1].is_number)
+        }
 
     @cached_property
     def _pieces(self) -> list[_Piece] | None:
@@ -149,19 +164,86 @@ _SLICES: Final = {
     "SSS": slice(20, 23),
 }
 
-_EXACT_FIELDS: Final = {
-    "yyyy": ("year", r"(?:1[6-9]|[2-9]\d)\d\d"),
-    "MM": ("month", r"0[1-9]|1[0-2]"),
-    "dd": ("day", r"0[1-9]|[12]\d|3[01]"),
-    "HH": ("hour", r"[01]\d|2[0-3]"),
-    "mm": ("minute", r"[0-5]\d"),
-    "ss": ("second", r"[0-5]\d"),
-    "SSS": ("millisecond", r"\d{3}"),
-    "X": ("zone", r"Z|[+-](?:[01]\d|2[0-3])"),
-    "XX": ("zone", r"Z|[+-](?:[01]\d|2[0-3])[0-5]\d"),
-    "XXX": ("zone", r"Z|[+-](?:[01]\d|2[0-3]):[0-5]\d"),
-    "Z": ("zone", r"[+-](?:[01]\d|2[0-3])[0-5]\d"),
+_TWO_DIGITS: Final = {
+    "M": ("month", r"0[1-9]|1[0-2]"),
+    "d": ("day", r"0[1-9]|[12]\d|3[01]"),
+    "H": ("hour", r"[01]\d|2[0-3]"),
+    "h": ("half_hour", r"0[1-9]|1[0-2]"),
+    "m": ("minute", r"[0-5]\d"),
+    "s": ("second", r"[0-5]\d"),
 }
+_ZONES: Final = {
+    "X": r"Z|[+-](?:[01]\d|2[0-3])",
+    "XX": r"Z|[+-](?:[01]\d|2[0-3])[0-5]\d",
+    "XXX": r"Z|[+-](?:[01]\d|2[0-3]):[0-5]\d",
+    "Z": r"[+-](?:[01]\d|2[0-3])[0-5]\d",
+}
+_ALTERNATIVES: Final = {
+    frozenset(("month", "month_name")),
+    frozenset(("hour", "half_hour")),
+}
+
+
+def _field_expression(token: Token, *, has_fixed_width: bool) -> tuple[str, str] | None:
+    """Returns the name of a field and what matches it; None if single values must be read.
+
+    Numbers have their full width, but the first of two digits may be missing if no number follows.
+    """
+    letters = token.letter * token.count
+    if letters == "yyyy":
+        return "year", r"(?:1[6-9]|[2-9]\d)\d\d"
+    if letters == "SSS":
+        return "millisecond", r"\d{3}"
+    if letters in _ZONES:
+        return "zone", _ZONES[letters]
+    match token.letter:
+        case "M" if token.count >= 3:
+            return "month_name", f"(?i:{_names_expression(MONTHS)})"
+        case "E":
+            return "", f"(?i:{_names_expression(WEEKDAYS)})"
+        case "a":
+            return "half", "(?i:am|pm)"
+    if token.letter not in _TWO_DIGITS or token.count > 2:
+        return None
+    name, expression = _TWO_DIGITS[token.letter]
+    if not has_fixed_width:
+        smallest = 1 if name in ("month", "day", "half_hour") else 0
+        return name, f"{expression}|[{smallest}-9]"
+    return (name, expression) if token.count == 2 else None
+
+
+def _names_expression(names: Sequence[str]) -> str:
+    return "|".join(f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in names)
+
+
+def _are_consistent(names: list[str]) -> bool:
+    """Whether there is a year, and no two fields that say the same."""
+    return (
+        "year" in names
+        and len(set(names)) == len(names)
+        and not any(each <= set(names) for each in _ALTERNATIVES)
+        and ("half" in names) == ("half_hour" in names)
+    )
+
+
+def _month_numbers(names: pa.StringArray) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = pa.array([name[:3].lower() for name in MONTHS])
+    index = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(names, 0, 3)), value_set=known)
+    return pc.utf8_lpad(pc.add(index, 1).cast(pa.string()), 2, "0")
+
+
+def _hours_of_day(hours: pa.StringArray, halves: pa.StringArray) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    hour = _modulo(hours.cast(pa.int32()), 12)
+    is_afternoon = pc.equal(pc.utf8_lower(halves), "pm")
+    hour = pc.if_else(is_afternoon, pc.add(hour, 12), hour)
+    return pc.utf8_lpad(hour.cast(pa.string()), 2, "0")
+
 
 _ISO_PARTS: Final = (
     ("year", "1970", "-"),
