@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
 
+from barnabas.connect.data.decimals import decimal_of
 from barnabas.connect.data.schema import (
     DATE,
     DECIMAL,
@@ -88,7 +88,9 @@ def _present(schema: Schema) -> st.SearchStrategy[Any]:
     match schema.name:
         case name if name == DECIMAL:
             scale = int(schema.parameters[SCALE])
-            return st.integers(-(10**30), 10**30).map(lambda digits: Decimal(digits).scaleb(-scale))
+            return st.integers(-(10**38) + 1, 10**38 - 1).map(
+                lambda digits: decimal_of(digits, scale)
+            )
         case name if name == DATE:
             return st.dates(date(1900, 1, 1), date(2100, 1, 1))
         case name if name == TIME:

@@ -253,6 +253,17 @@ def test_a_recursive_schema_is_an_error_of_its_rows(
     assert values(read) == [None, None]
 
 
+def test_a_value_beyond_its_connect_type_is_an_error_of_its_row(
+    registry: FakeRegistry, converter: AvroConverter
+) -> None:
+    schema_id = registry.register("topic-value", '{"type":"int","connect.type":"int8"}')
+    numbers = [1, 300, -128, -129]
+    payloads = pa.array([avro("int", number, schema_id) for number in numbers])
+    read = converter.to_connect("topic", payloads)
+    assert set(errors(read)) == {1, 3}
+    assert values(read) == [1, None, -128, None]
+
+
 def test_nulls_have_no_payload(converter: AvroConverter) -> None:
     column = pa.array([{"id": 1, "name": None}, None], ORDER.arrow_type())
     written = converter.from_connect("topic", ORDER, column)

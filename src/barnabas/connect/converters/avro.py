@@ -65,7 +65,7 @@ class AvroConverter(RegistryConverter):
             scrubs_names=self.parsed["scrub.invalid.names"],
         )
 
-    def reader(self, source: SchemaSource, payloads: pa.BinaryArray) -> PayloadReader:
+    def reader(self, source: SchemaSource, variant: int) -> PayloadReader:
         written = parse_reader_schema(source.text, source.references)
         schema = self._mapping.connect_schema(written)
         codec = codec_schema(written)

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from barnabas.columns.avro.types import MAX_PRECISION, without_null
+from barnabas.connect.data.decimals import decimal_of, unscaled_value
 from barnabas.connect.data.schema import (
     DATE,
     DECIMAL,
@@ -463,7 +464,7 @@ def _value_from_json(value: Any, schema: Schema) -> Any:
     match schema.name, schema.type:
         case (name, Type.BYTES) if name == DECIMAL:
             unscaled = int.from_bytes(value.encode("latin-1"), "big", signed=True)
-            return Decimal(unscaled).scaleb(-int(schema.parameters[SCALE]))
+            return decimal_of(unscaled, int(schema.parameters[SCALE]))
         case (name, Type.INT32) if name == DATE:
             return date(1970, 1, 1) + timedelta(days=value)
         case (name, Type.INT32) if name == TIME:
@@ -496,7 +497,7 @@ def _default_to_avro(value: Any, schema: Schema) -> Any:
         return None
     match schema.name, schema.type:
         case (name, Type.BYTES) if name == DECIMAL:
-            unscaled = int(Decimal(value).scaleb(int(schema.parameters[SCALE])))
+            unscaled = unscaled_value(Decimal(value), int(schema.parameters[SCALE]))
             size = (unscaled.bit_length() + 8) // 8
             return unscaled.to_bytes(size, "big", signed=True).decode("latin-1")
         case (name, Type.INT32) if name == DATE:

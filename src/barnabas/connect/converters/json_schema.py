@@ -69,7 +69,7 @@ class JsonSchemaConverter(RegistryConverter):
         )
         self._json = JsonWriters(decimals_are_numbers=decimals_are_numbers, replaces_nulls=True)
 
-    def reader(self, source: SchemaSource, payloads: pa.BinaryArray) -> PayloadReader:
+    def reader(self, source: SchemaSource, variant: int) -> PayloadReader:
         return _JsonReader(self._mapping.connect_schema(source, self._read_default))
 
     def declare(self, schema: Schema, topic: str) -> DeclaredSchema:

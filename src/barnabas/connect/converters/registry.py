@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from barnabas.columns import ColumnEncoder, DecodedColumn
+from barnabas.columns import DecodedColumn
 from barnabas.columns.language import SchemaSource
 from barnabas.columns.schema_ids import NO_SCHEMA_ID, read_schema_ids
 from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
@@ -44,6 +44,7 @@ _NOT_FOUND = 404
 _FIRST_SERVER_ERROR = 500
 _TOO_MANY_REQUESTS = 429
 _MAX_CODECS = 1000
+_ID_BITS = 32
 
 _STRATEGY_PACKAGES = (
     "io.confluent.kafka.serializers.subject.",
@@ -105,8 +106,15 @@ class RegistryConverter(Converter):
     # What a language does
 
     @abstractmethod
-    def reader(self, source: SchemaSource, payloads: pa.BinaryArray) -> PayloadReader:
+    def reader(self, source: SchemaSource, variant: int) -> PayloadReader:
         """Returns a reader of payloads of a schema. Raises DataError or SchemaError."""
+
+    def variants(self, payloads: pa.BinaryArray) -> pa.Array | None:
+        """Returns which type of its schema each payload has, as a small number.
+
+        None stands for zero in all of them. Only Protobuf's schemas have several types.
+        """
+        return None
 
     @abstractmethod
     def declare(self, schema: Schema, topic: str) -> DeclaredSchema:
@@ -123,50 +131,63 @@ class RegistryConverter(Converter):
     # Reading
 
     def to_connect(self, topic: str, payloads: pa.BinaryArray) -> Conversion:
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         if payloads.null_count == len(payloads):
             return nulls_run(len(payloads))
-        ids = read_schema_ids(payloads)
-        present: list[int] = pc.unique(ids.drop_null()).to_pylist()
+        keys = self._reader_keys(payloads)
+        present: list[int] = pc.unique(keys.drop_null()).to_pylist()
         if len(present) == 1:
             return self._read_single(topic, present[0], payloads)
-        groups = view(pc.index_in(ids, present_array(present)).fill_null(-1).buffers()[1], "i")
+        groups = pc.index_in(keys, pa.array(present, pa.int64())).fill_null(-1)
+        group_numbers = view(groups.buffers()[1], "i")[: len(keys)]
         parts: list[tuple[memoryview, Conversion]] = []
         errors: list[RowError] = []
-        for group, rows in rows_of_groups(groups[: len(ids)], len(present)):
+        for group, rows in rows_of_groups(group_numbers, len(present)):
             part = self._read_single(topic, present[group], payloads.take(_indices(rows)))
             errors += [RowError(rows[each.row], each.error) for each in part.errors]
             if not _has_failed_entirely(part):
                 parts.append((rows, part))
-        return conversion_of(groups, parts, sorted(errors, key=lambda each: each.row))
+        return conversion_of(group_numbers, parts, sorted(errors, key=lambda each: each.row))
 
-    def _read_single(self, topic: str, schema_id: int, payloads: pa.BinaryArray) -> Conversion:
+    def _reader_keys(self, payloads: pa.BinaryArray) -> pa.Int64Array:
+        """Returns what selects the reader of each payload: schema id and variant, in one number."""
+        import pyarrow.compute as pc
+
+        ids = read_schema_ids(payloads)
+        variants = self.variants(payloads)
+        if variants is None:
+            return ids
+        is_framed = pc.not_equal(ids, NO_SCHEMA_ID)
+        return pc.if_else(is_framed, pc.add(ids, pc.multiply(variants, 1 << _ID_BITS)), ids)
+
+    def _read_single(self, topic: str, key: int, payloads: pa.BinaryArray) -> Conversion:
         """Reads payloads of one schema."""
         try:
-            reader = self._reader(topic, schema_id, payloads)
+            reader = self._reader(topic, key)
         except DataError as error:
             rows = payloads.is_valid().to_pylist()
             errors = [RowError(row, error) for row, is_valid in enumerate(rows) if is_valid]
             return Conversion(nulls_run(len(payloads)).runs, errors)
-        decoded = reader.read(payloads)
-        values, reasons = _checked(reader.schema, decoded)
+        values, reasons = _read_rows(reader, payloads)
         return Conversion(
             [Converted(0, reader.schema, values)],
             [RowError(row, self._unreadable(topic, reason)) for row, reason in reasons.items()],
         )
 
-    def _reader(self, topic: str, schema_id: int, payloads: pa.BinaryArray) -> PayloadReader:
-        if schema_id == NO_SCHEMA_ID:
+    def _reader(self, topic: str, key: int) -> PayloadReader:
+        if key == NO_SCHEMA_ID:
             raise self._unreadable(topic, "Unknown magic byte!")
-        cached = self._readers.get(schema_id)
+        variant, schema_id = divmod(key, 1 << _ID_BITS)
+        cached = self._readers.get(key)
         if cached is None:
             source = self._source(topic, schema_id)
             try:
-                cached = self.reader(source, payloads)
+                cached = self.reader(source, variant)
             except (SchemaError, DataError) as error:
                 cached = self._unreadable(topic, f"Schema {schema_id} cannot be used: {error}")
-            self._readers[schema_id] = cached
+            self._readers[key] = cached
             if len(self._readers) > _MAX_CODECS:
                 self._readers.popitem(last=False)
         if isinstance(cached, DataError):
@@ -295,38 +316,60 @@ class RegistryConverter(Converter):
 
 
 def write_rows(
-    write: ColumnEncoder | object, values: pa.Array
+    write: Callable[[pa.Array], pa.BinaryArray], values: pa.Array
 ) -> tuple[pa.BinaryArray, dict[int, str]]:
-    """Writes all rows; halves a column that has rows that cannot be written, to find them.
+    """Writes all rows. Returns the payloads, null for rows that failed, and the reasons by row."""
+    import pyarrow as pa
 
-    Returns the payloads, null for rows that failed, and the reasons by row.
-    """
+    def write_part(part: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+        return write(part), {}
+
+    return _in_parts(write_part, values, pa.binary())
+
+
+def _read_rows(reader: PayloadReader, payloads: pa.BinaryArray) -> tuple[pa.Array, dict[int, str]]:
+    """Reads all rows. Returns the values, null for rows that failed, and the reasons by row."""
+
+    def read_part(part: pa.Array) -> tuple[pa.Array, dict[int, str]]:
+        import pyarrow.compute as pc
+
+        decoded = reader.read(part)
+        if decoded.reasons is None:
+            return decoded.values, {}
+        rows = pc.indices_nonzero(decoded.reasons.is_valid()).to_pylist()
+        return decoded.values, {row: decoded.reasons[row].as_py() for row in rows}
+
+    return _in_parts(read_part, payloads, reader.schema.arrow_type())
+
+
+def _in_parts(
+    convert: Callable[[pa.Array], tuple[pa.Array, dict[int, str]]],
+    column: pa.Array,
+    arrow_type: pa.DataType,
+) -> tuple[pa.Array, dict[int, str]]:
+    """Converts a column; halves it if it has rows that cannot be converted, to find them."""
     import pyarrow as pa
 
     failures: dict[int, str] = {}
     parts: list[pa.Array] = []
 
-    def write_part(part: pa.Array, start: int) -> None:
+    def convert_part(part: pa.Array, start: int) -> None:
         try:
-            parts.append(write(part))  # type: ignore[operator]
+            values, reasons = convert(part)
+            parts.append(values)
+            failures.update({start + row: reason for row, reason in reasons.items()})
             return
-        except ValueError as error:
+        except ValueError as error:  # Arrow's errors are ValueErrors
             if len(part) == 1:
                 failures[start] = str(error)
-                parts.append(pa.nulls(1, pa.binary()))
+                parts.append(pa.nulls(1, arrow_type))
                 return
         middle = len(part) // 2
-        write_part(part[:middle], start)
-        write_part(part[middle:], start + middle)
+        convert_part(part[:middle], start)
+        convert_part(part[middle:], start + middle)
 
-    write_part(values, 0)
+    convert_part(column, 0)
     return (parts[0] if len(parts) == 1 else pa.concat_arrays(parts)), failures
-
-
-def present_array(ids: Sequence[int]) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(ids, pa.int64())
 
 
 def _indices(rows: memoryview) -> pa.Array:
@@ -337,16 +380,6 @@ def _indices(rows: memoryview) -> pa.Array:
 
 def _has_failed_entirely(part: Conversion) -> bool:
     return all(run.schema is None for run in part.runs)
-
-
-def _checked(schema: Schema, decoded: DecodedColumn) -> tuple[pa.Array, dict[int, str]]:
-    """Returns the values and the reasons of rows that could not be decoded, by row."""
-    import pyarrow.compute as pc
-
-    if decoded.reasons is None:
-        return decoded.values, {}
-    rows = pc.indices_nonzero(decoded.reasons.is_valid()).to_pylist()
-    return decoded.values, {row: decoded.reasons[row].as_py() for row in rows}
 
 
 def _in_declared_type(values: pa.Array, schema: Schema) -> pa.Array:

@@ -55,10 +55,10 @@ def _list(values: pa.Array, target: pa.ListType) -> pa.Array:
 
     if pa.types.is_map(values.type):  # a list of entries
         entries = pa.StructArray.from_arrays([values.keys, values.items], ["key", "value"])
-        return _with_items(values, target, conform(entries, target.value_type))
+        return with_items(values, target, conform(entries, target.value_type))
     if not pa.types.is_list(values.type):
         values = values.cast(pa.list_(values.type.value_field))
-    return _with_items(values, target, conform(values.values, target.value_type))
+    return with_items(values, target, conform(values.values, target.value_type))
 
 
 def _map(values: pa.Array, target: pa.MapType) -> pa.Array:
@@ -72,10 +72,10 @@ def _map(values: pa.Array, target: pa.MapType) -> pa.Array:
         [conform(keys, target.key_type), conform(items, target.item_type)],
         fields=[target.key_field, target.item_field],
     )
-    return _with_items(values, target, entries)
+    return with_items(values, target, entries)
 
 
-def _with_items(values: pa.Array, target: pa.DataType, items: pa.Array) -> pa.Array:
+def with_items(values: pa.Array, target: pa.DataType, items: pa.Array) -> pa.Array:
     """Returns lists with the same offsets and other items."""
     import pyarrow as pa
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.connect.data.conform import with_items
 from barnabas.connect.data.schema import Schema, Type
 from barnabas.connect.errors import DataError
 
@@ -40,11 +41,14 @@ def with_defaults(values: pa.Array, schema: Schema) -> pa.Array:
             ]
             mask = values.is_null() if values.null_count else None
             values = pa.StructArray.from_arrays(children, fields=list(values.type), mask=mask)
-        case Type.ARRAY if schema.value_schema is not None and not values.offset:
+        case Type.ARRAY if schema.value_schema is not None:
             items = with_defaults(values.values, schema.value_schema)
-            values = pa.Array.from_buffers(
-                values.type, len(values), values.buffers()[:2], values.null_count, 0, [items]
-            )
+            values = with_items(values, values.type, items)
+        case Type.MAP if schema.value_schema is not None:
+            items = with_defaults(values.items, schema.value_schema)
+            fields = [values.type.key_field, values.type.item_field]
+            entries = pa.StructArray.from_arrays([values.keys, items], fields=fields)
+            values = with_items(values, values.type, entries)
     return filled_with_default(values, schema)
 
 
