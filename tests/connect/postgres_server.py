@@ -89,9 +89,18 @@ class PostgresServer:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
+    if find_binaries() is None:
+        pytest.skip("PostgreSQL is not installed: install the Debian package postgresql")
+    with running_postgres() as server:
+        yield server
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[PostgresServer]:
+    """Runs a new server. Raises RuntimeError if PostgreSQL is not installed."""
     binaries = find_binaries()
     if binaries is None:
-        pytest.skip("PostgreSQL is not installed: install the Debian package postgresql")
+        raise RuntimeError("PostgreSQL is not installed: install the Debian package postgresql")
     with tempfile.TemporaryDirectory(prefix="barnabas-postgres-") as name:
         folder = Path(name)
         if os.geteuid() == 0:
