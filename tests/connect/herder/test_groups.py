@@ -135,6 +135,29 @@ def test_an_instance_that_starts_again_at_its_address_does_not_wait_for_the_sess
     with_group(kafka_broker, 2, scenario, **{"session.timeout.ms": "60000"})
 
 
+def test_a_connector_moves_from_an_instance_that_has_not_started_it(kafka_broker: Broker) -> None:
+    async def scenario(group: Group) -> None:
+        await group.create(*NAMES)
+        await group.wait_until_all_run(NAMES)
+        dead = group.instances[0]
+        group.forget(dead)
+        await dead.kill()
+        starting = Instance(0, group.properties, group.runs)
+        starting.engine.may_start.clear()
+        group.instances.append(starting)
+        await starting.herder.start()
+        await group.wait_for(
+            lambda: starting.herder.instance.runner.assigned == set(NAMES), "it has all"
+        )
+        other = await group.start(1)
+        await group.wait_for(lambda: len(other.running) == len(NAMES) // 2, "it has half of them")
+        starting.engine.may_start.set()
+        await group.wait_until_all_run(NAMES)
+        assert counts(group) == [3, 3]
+
+    with_group(kafka_broker, 1, scenario)
+
+
 def test_until_the_delay_has_passed_the_connectors_of_a_lost_instance_wait(
     kafka_broker: Broker,
 ) -> None:

@@ -169,10 +169,12 @@ class HerderGroup:
 
     async def on_assigned(self, assignment: bytes, generation: GroupGeneration) -> None:
         group = GroupAssignment.decode(assignment)
-        self._assigned = frozenset(group.of(generation.member_id))
+        before, self._assigned = self._assigned, frozenset(group.of(generation.member_id))
         self.current = InstanceAssignment(group, generation, self._assigned)
         self._is_stable.set()
         self._on_change()
+        if before - self._assigned - self._connectors.running:
+            self.request_rebalance()  # they never ran here, so another instance may start them
 
     async def on_rejoin_requested(self) -> None:
         """Everything goes on meanwhile."""

@@ -192,6 +192,7 @@ class ConnectInstance:
             self.runner.set_assigned(frozenset())
             return
         self.statuses.set_generation(current.generation.generation_id)
+        self.runner.set_assigned(self.runner.assigned & current.connectors)
         self._run_in_background(self._apply_assignment(current))
 
     async def _apply_assignment(self, assignment: InstanceAssignment) -> None:
@@ -244,10 +245,11 @@ class ConnectInstance:
         if not self._is_reported(name):
             return
         self.statuses.remove_tasks(name, len(configs))
-        if list(configs) != self.config_topic.state.task_configs(name):
+        stored = [self.runner.with_references(name, config) for config in configs]
+        if stored != self.config_topic.state.task_configs(name):
             self._run_in_background(
                 self.config_topic.put_task_configs(
-                    name, configs, is_exactly_once=self.worker_config.exactly_once
+                    name, stored, is_exactly_once=self.worker_config.exactly_once
                 )
             )
 
