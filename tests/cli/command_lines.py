@@ -8,6 +8,8 @@ by harmless values, and one by a hostile value.
 _ADMIN = "--bootstrap-server <broker> --command-config <file>"
 
 KAFKA_LINES = (
+    "connect-distributed <file> <name>",
+    "connect-standalone <file> <file> <file>",
     f"kafka-acls {_ADMIN} --list --topic <name>",
     f"kafka-acls {_ADMIN} --add --allow-principal <name> --topic <name> --operation <name>",
     f"kafka-acls {_ADMIN} --remove --topic <name> --group <name> --allow-host <name>",
@@ -164,6 +166,20 @@ BARNABAS_LINES = (
     f"perf produce perf --count 1 --size <number> {_CLUSTER}",
     f"perf consume <name> --count 1 --timeout <number> {_CLUSTER}",
     f"perf latency <name> --count 1 --size <number> {_CLUSTER}",
+    "connect start <file> --set <pair> --set key.converter=<name> --set heartbeat.interval.ms=x",
+    "connect list <regex> --connect <registry>",
+    "connect show <name> --connect <registry>",
+    "connect create <file> <pair> --connect <registry>",
+    "connect create <name> <pair> --connect <registry>",
+    "connect validate <name> connector.class=<name> <pair> --connect <registry>",
+    "connect pause <name> --connect <registry>",
+    "connect resume <name> --connect <registry>",
+    "connect stop <name> --connect <registry>",
+    "connect restart <name> --tasks --connect <registry>",
+    "connect delete <name> --yes --connect <registry>",
+    "connect offsets <name> --set <file> --yes --connect <registry>",
+    "connect offsets <name> --connect <registry>",
+    "connect plugins <regex> --connect <registry>",
     "spark --write <file>",
     "dump-log <file> --records --max-bytes <number>",
 )

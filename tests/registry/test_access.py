@@ -22,8 +22,9 @@ from tests.wait import wait_until
 
 from barnabas import schema_registry
 from barnabas.client.admin.model import AclOperation
-from barnabas.registry.api import http_server, subjects
+from barnabas.net import http_server
 from barnabas.registry.api import schemas as schemas_api
+from barnabas.registry.api import subjects
 from barnabas.registry.api.access import topic_of
 from barnabas.registry.listener_settings import RegistryConfigError, RegistryListener
 from barnabas.registry.service import SchemaRegistry

@@ -15,8 +15,8 @@ from tests.wait import wait_until
 
 from barnabas import Producer, TopicPartition
 from barnabas.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from barnabas.client.compacted_topic import TopicError
 from barnabas.registry.service import SchemaRegistry
-from barnabas.registry.topic import TopicError
 from barnabas.testing import Broker
 
 TIMEOUT_S = 60

@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 from tests.tls_certificates import PASSWORD, castle_authority, has_keytool
 
-from barnabas.registry.listener_settings import RegistryConfigError, RegistryListener
-from barnabas.registry.listener_tls import CHECK_INTERVAL_S, RegistryTls
+from barnabas.net.http_tls import CHECK_INTERVAL_S, HttpTls
+from barnabas.net.listener_config import TlsConfigError
+from barnabas.registry.listener_settings import RegistryListener
 from barnabas.security.tls.store_changes import require_handshake
 
 
-def listener_tls(now_s: list[float] | None = None, **properties: str) -> RegistryTls:
+def listener_tls(now_s: list[float] | None = None, **properties: str) -> HttpTls:
     named = {name.replace("_", "."): value for name, value in properties.items()}
     config = RegistryListener.from_properties(named).tls
     assert config is not None
     times = now_s or [0.0]
-    return RegistryTls(config, lambda: times[0])
+    return HttpTls(config, "the schema registry", lambda: times[0])
 
 
 @pytest.mark.parametrize("kind", ["PEM", "PKCS12", "JKS"])
@@ -61,9 +62,9 @@ def test_replaced_files_are_read_again_and_damaged_ones_are_not_used(
     assert tls.server is second
     now_s[0] += CHECK_INTERVAL_S
     assert tls.server is second
-    assert caplog.text.count("the registry keeps its current certificates") == 1
+    assert caplog.text.count("the schema registry keeps its current certificates") == 1
 
 
 def test_https_without_a_key_is_an_error() -> None:
-    with pytest.raises(RegistryConfigError, match="needs a key and a certificate"):
+    with pytest.raises(TlsConfigError, match="needs a key and a certificate"):
         listener_tls(listeners="https://localhost:8081")

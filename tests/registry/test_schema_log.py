@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import pytest
 
+from barnabas.client import transactional_writer
 from barnabas.client._message import Message
 from barnabas.client.cluster import ClusterClient
 from barnabas.client.errors import KafkaError
@@ -72,7 +73,7 @@ def test_a_write_to_a_recreated_topic_returns_once_that_topic_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(log_module, "AioConsumer", Reader)
-    monkeypatch.setattr(log_module, "AioProducer", Writer)
+    monkeypatch.setattr(transactional_writer, "AioProducer", Writer)
 
     async def expected(*messages: Message) -> None:
         for message in messages:

@@ -13,10 +13,10 @@ from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.local_processes import describe_taken_port
 from barnabas.cli.operations.settings import read_properties
 from barnabas.cli.signals import stop_event
+from barnabas.client.compacted_topic import TopicError
 from barnabas.registry.listener_settings import RegistryConfigError, RegistryListener
 from barnabas.registry.service import serve_registry
 from barnabas.registry.settings import RegistrySettings
-from barnabas.registry.topic import TopicError
 
 
 def read_listener(file: str | None) -> RegistryListener:

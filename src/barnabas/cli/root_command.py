@@ -44,6 +44,7 @@ SUBCOMMANDS = {
     "log-dirs": "Show the log directories of brokers.",
     "features": "Describe, upgrade and downgrade feature levels.",
     "perf": "Measure throughput and latency.",
+    "connect": "Run connectors, and manage them.",
     "spark": "Print Spark settings, or start Spark with them.",
     "dump-log": "Print the contents of partition files.",
 }
@@ -138,6 +139,11 @@ def as_cli_error(error: Exception) -> CliError | None:
         return None
     if is_a(error, "barnabas.schema_registry.client.errors", "RegistryUnreachableError"):
         return CliError(f"{message} --registry sets the address.", ExitStatus.UNREACHABLE)
+    if is_a(error, "barnabas.cli.operations.connect", "ConnectUnreachableError"):
+        return CliError(
+            f"{message} Is a Connect worker running there? --connect sets the address.",
+            ExitStatus.UNREACHABLE,
+        )
     if not _is_unreachable(error):
         return CliError(message, ExitStatus.FAILED)
     return CliError(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.client.cluster import ClusterClient, CoordinatorType, Deadline
+from barnabas.client.group_membership import group_error_code
 from barnabas.client.settings import admin_settings
 from barnabas.registry import errors
 from barnabas.registry.commands import RegistryDecision
@@ -15,11 +16,10 @@ from barnabas.registry.membership import RegistryMembership
 from barnabas.registry.schema_log import SchemaLog
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import RegistryState
-from barnabas.wire.messages.groups import DescribeGroupsResponse
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.registry.listener_tls import RegistryTls
+    from barnabas.net.http_tls import HttpTls
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -33,7 +33,7 @@ class RegistryInstance:
         self,
         settings: RegistrySettings,
         identity: InstanceIdentity,
-        tls: "RegistryTls | None" = None,
+        tls: "HttpTls | None" = None,
     ) -> None:
         self.settings = settings
         self.tls = tls
@@ -160,11 +160,6 @@ class RegistryInstance:
             CoordinatorType.GROUP,
             self.settings.group_id,
             request,
-            _error_code,
+            group_error_code,
             deadline=Deadline.after(timeout_ms),
         )
-
-
-def _error_code(response: Any) -> int:
-    part = response.groups[0] if isinstance(response, DescribeGroupsResponse) else response
-    return int(part.error_code)

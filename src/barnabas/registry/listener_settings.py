@@ -7,35 +7,23 @@ authentication.method=BASIC
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
-from urllib.parse import urlsplit
+from typing import Final, Self
 
 from barnabas.config.errors import InvalidConfig
 from barnabas.config.providers import resolve_references
 from barnabas.config.unknown_names import find_similar
 from barnabas.net.http_authorization import METHODS, NONE
+from barnabas.net.http_listener import (
+    TLS_SETTINGS,
+    parse_http_address,
+    tls_listener_config,
+)
 from barnabas.net.listener_config import ListenerConfig
 
 DEFAULT_LOGIN_LIFETIME_MS: Final = 10_000
 
-_TLS: Final = (
-    "ssl.cipher.suites",
-    "ssl.client.auth",
-    "ssl.enabled.protocols",
-    "ssl.endpoint.identification.algorithm",
-    "ssl.key.password",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.keystore.location",
-    "ssl.keystore.password",
-    "ssl.keystore.type",
-    "ssl.truststore.certificates",
-    "ssl.truststore.location",
-    "ssl.truststore.password",
-    "ssl.truststore.type",
-)
 _NAMES: Final = (
-    *_TLS,
+    *TLS_SETTINGS,
     "authentication.method",
     "authentication.realm",
     "barnabas.login.lifetime.ms",
@@ -84,7 +72,7 @@ class RegistryListener:
             host=host,
             port=port,
             advertised_host=own.get("host.name"),
-            tls=ListenerConfig("registry", _tls_values(own)) if is_https else None,
+            tls=_tls_config(own) if is_https else None,
             methods=_methods(own.get("authentication.method", NONE)),
             realm=own.get("authentication.realm") or "SchemaRegistry",
             basic_mechanism=own.get("barnabas.sasl.mechanism"),
@@ -108,28 +96,19 @@ def _address(text: str | None) -> tuple[str | None, str | None, int | None]:
     if text is None:
         return None, None, None
     try:
-        parts = urlsplit(text.strip())
-        port = parts.port
-    except ValueError:
-        port = None
-    if "," in text or port is None or parts.scheme not in ("http", "https"):
-        raise RegistryConfigError(
-            f"listeners is {text}; it must be one address, such as https://0.0.0.0:8081"
-        )
-    return parts.scheme, parts.hostname or "", port
+        return parse_http_address(text)
+    except InvalidConfig as error:
+        raise RegistryConfigError(str(error)) from None
 
 
-def _tls_values(properties: Mapping[str, str]) -> dict[str, Any]:
-    from barnabas.config.broker.security import SETTINGS
-
-    texts = {name: properties[name] for name in _TLS if name in properties}
+def _tls_config(properties: Mapping[str, str]) -> ListenerConfig:
+    texts = {name: properties[name] for name in TLS_SETTINGS if name in properties}
     auth = properties.get("ssl.client.authentication", texts.get("ssl.client.auth", "none"))
     texts["ssl.client.auth"] = _CLIENT_AUTH.get(auth.lower(), auth.lower())
     try:
-        parsed = {name: SETTINGS[name].parse(text) for name, text in texts.items()}
+        return tls_listener_config("registry", texts)
     except InvalidConfig as error:
         raise RegistryConfigError(str(error)) from None
-    return {name: SETTINGS[name].default for name in _TLS} | parsed
 
 
 def _methods(text: str) -> tuple[str, ...]:

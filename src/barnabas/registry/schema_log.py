@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 from barnabas.client._message import Message
 from barnabas.client.cluster import ClusterClient
+from barnabas.client.compacted_topic import CompactedTopic, prepare_compacted_topic
 from barnabas.client.consumer.aio import AioConsumer
 from barnabas.client.errors import KafkaError, KafkaException, error_in
-from barnabas.client.producer.aio import AioProducer
+from barnabas.client.transactional_writer import RecordsTooLargeError, TransactionalWriter
 from barnabas.client.values import OFFSET_BEGINNING, TopicPartition
 from barnabas.registry import errors
 from barnabas.registry.records import (
@@ -30,7 +31,6 @@ from barnabas.registry.records import (
 )
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.state import RegistryState
-from barnabas.registry.topic import prepare_topic
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -57,12 +57,27 @@ class SchemaLog:
         self._progress = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
-        self._producer: AioProducer | None = None
+        self._writer = TransactionalWriter(
+            settings.kafka_client_config,
+            settings.topic,
+            f"schema-registry-{settings.topic}",  # whichever the group
+            settings.timeout_ms,
+        )
         self._has_resigned = False
 
     async def start(self) -> None:
         """Creates the topic if there is none. Returns when it has been read to its end."""
-        await prepare_topic(self._settings)
+        await prepare_compacted_topic(
+            self._settings.kafka_client_config,
+            CompactedTopic(
+                self._settings.topic,
+                content="schemas",
+                is_single_partition=True,
+                replication_factor=self._settings.replication_factor,
+            ),
+            start_timeout_ms=self._settings.start_timeout_ms,
+            timeout_ms=self._settings.timeout_ms,
+        )
         await self._restart_reader(await self._fetch_topic_id())
         self._watcher = asyncio.create_task(self._watch_topic())
 
@@ -73,19 +88,8 @@ class SchemaLog:
 
     async def become_leader(self) -> None:
         """Fences the former leader, and returns when everything it wrote has been read."""
-        await self._close_producer()
-        conf = {
-            **self._settings.kafka_client_config,
-            "transactional.id": f"schema-registry-{self._settings.topic}",  # whichever the group
-            "transaction.timeout.ms": max(1000, self._settings.timeout_ms),
-            "delivery.timeout.ms": self._settings.timeout_ms,
-            "request.timeout.ms": self._settings.timeout_ms,
-            "linger.ms": 0,
-            "allow.auto.create.topics": False,  # an auto-created topic is not compacted
-        }
-        self._producer = AioProducer(conf)
         self._has_resigned = False
-        await self._with_timeout(self._producer.init_transactions(self._timeout_s))
+        await self._with_timeout(self._writer.open())
         deleted_ids = self.state.highest_deleted_ids
         await self.append([noop_record(deleted_ids)])
         if self.state.highest_deleted_ids != deleted_ids:  # the latest NOOP must have all of them
@@ -97,7 +101,7 @@ class SchemaLog:
 
     @property
     def is_leader(self) -> bool:
-        return self._producer is not None and not self._has_resigned
+        return self._writer.is_open and not self._has_resigned
 
     def resign(self) -> None:
         """Another instance is the leader: a write in progress may end, the next is not allowed."""
@@ -112,62 +116,35 @@ class SchemaLog:
         async with self._progress:
             await self._progress.wait_for(lambda: self._applied_offset >= offset)
 
-    async def _close_producer(self) -> None:
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await producer.purge()
-            await producer.close(0)
-
     async def stop(self) -> None:
-        await self._close_producer()
+        await self._writer.close()
         for task in (self._watcher, self._reader):
             await _cancel(task)
 
     async def _transaction(self, records: Sequence[RegistryRecord]) -> None:
-        producer = self._producer
-        assert producer is not None
         before = self._applied_offset
-        await producer.begin_transaction()
         try:
-            messages = await self._produce(producer, records)
-        except KafkaException as failure:
-            if error_in(failure).code() != KafkaError.MSG_SIZE_TOO_LARGE:
-                raise
-            # The leader stays the leader: the next record may be smaller.
-            await producer.abort_transaction(self._timeout_s)
+            messages = await self._writer.write(map(encode_record, records), _PARTITION)
+        except RecordsTooLargeError as failure:
             raise errors.too_large(
                 "Register operation failed because schema is too large"
             ) from failure
-        await producer.commit_transaction(self._timeout_s)
         last_offset = max(_offset(message) for message in messages)
         if last_offset <= before:  # the topic was recreated, and has still to be read
             self._applied_offset = -1
         await self.wait_until_applied(last_offset)
 
-    async def _produce(
-        self, producer: AioProducer, records: Sequence[RegistryRecord]
-    ) -> Sequence[Message]:
-        deliveries = []
-        for record in records:
-            key, value = encode_record(record)
-            deliveries.append(
-                await producer.produce(
-                    self._settings.topic, value=value, key=key, partition=_PARTITION
-                )
-            )
-        return await asyncio.gather(*deliveries)
-
     async def _with_timeout(self, write: Coroutine[Any, Any, T]) -> T:
-        """After a failure it is unknown whether the write succeeded, so the producer is closed."""
+        """After a failure it is unknown whether the write succeeded, so the writer is closed."""
         try:
             return await asyncio.wait_for(write, self._timeout_s)
         except TimeoutError:
-            await self._close_producer()
+            await self._writer.close()
             raise errors.log_timed_out(
                 f"Write to {self._settings.topic} timed out after {self._timeout_s:g} s"
             ) from None
         except KafkaException as failure:
-            await self._close_producer()
+            await self._writer.close()
             raise _registry_error(self._settings.topic, error_in(failure)) from failure
 
     async def _watch_topic(self) -> None:

@@ -12,17 +12,19 @@ from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from barnabas.net.listener_config import ListenerConfig
+from barnabas.net.listener_config import ListenerConfig, TlsConfigError
 from barnabas.net.listening_sockets import bind_sockets
 from barnabas.registry.client_sessions import ClientSessions
 from barnabas.registry.election import InstanceIdentity
 from barnabas.registry.instance import RegistryInstance
-from barnabas.registry.listener_settings import RegistryListener
+from barnabas.registry.listener_settings import RegistryConfigError, RegistryListener
 from barnabas.registry.settings import RegistrySettings
 from barnabas.schemas import extra_required_by
 
 if TYPE_CHECKING:
-    from barnabas.registry.listener_tls import RegistryTls
+    from barnabas.net.http_tls import HttpTls
+
+_SERVICE = "the schema registry"
 
 
 class SchemaRegistry:
@@ -123,8 +125,8 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
     """Runs an instance on the running event loop. Yields its URL."""
     with extra_required_by("a schema registry"):
         import_module("uvicorn")
+        from barnabas.net.http_server import build_server
         from barnabas.registry.api import create_application
-        from barnabas.registry.api.http_server import build_server
 
     listener = settings.listener
     tls = _load_tls(listener.tls) if listener.tls is not None else None
@@ -139,6 +141,7 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
         create_application(instance, sessions),
         sockets,
         None if tls is None else lambda: tls.server,
+        _SERVICE,
     )
     try:
         await instance.start()
@@ -156,10 +159,13 @@ async def serve_registry(settings: RegistrySettings) -> AsyncIterator[str]:
         await instance.stop()
 
 
-def _load_tls(config: ListenerConfig) -> "RegistryTls":
-    from barnabas.registry.listener_tls import RegistryTls  # slow to import
+def _load_tls(config: ListenerConfig) -> "HttpTls":
+    from barnabas.net.http_tls import HttpTls  # slow to import
 
-    return RegistryTls(config)
+    try:
+        return HttpTls(config, _SERVICE)
+    except TlsConfigError as error:
+        raise RegistryConfigError(str(error)) from None
 
 
 def _client_sessions(settings: RegistrySettings) -> ClientSessions | None:

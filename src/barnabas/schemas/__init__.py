@@ -101,7 +101,7 @@ def parse(schema_type: SchemaType, text: str, references: Mapping[str, str]) -> 
 
 
 @contextmanager
-def extra_required_by(feature: str) -> Iterator[None]:
+def extra_required_by(feature: str, extra: str = "registry") -> Iterator[None]:
     """Wraps imports of optional libraries: the error for a missing one names the extra."""
     try:
         yield
@@ -109,5 +109,5 @@ def extra_required_by(feature: str) -> Iterator[None]:
         if (missing.name or "").startswith("barnabas"):
             raise
         raise ImportError(
-            f"{feature} needs {missing.name}: pip install 'barnabas[registry]'"
+            f"{feature} needs {missing.name}: pip install 'barnabas[{extra}]'"
         ) from None

@@ -145,10 +145,10 @@ class ProgressLines(StreamingQueryListener):
 
 def _source_progress(sources: Iterable[Any]) -> Iterable[SourceProgress]:
     for source in sources:
-        reached = _offsets(source.endOffset)
+        reached = offsets_in(source.endOffset)
         if reached is None:
             continue
-        ends = _offsets(source.latestOffset) or {}
+        ends = offsets_in(source.latestOffset) or {}
         lag = {
             partition: max(end - reached.get(partition, 0), 0) for partition, end in ends.items()
         }
@@ -156,7 +156,7 @@ def _source_progress(sources: Iterable[Any]) -> Iterable[SourceProgress]:
         yield SourceProgress(tuple(topics), source.numInputRows, source.processedRowsPerSecond, lag)
 
 
-def _offsets(text: str | None) -> dict[Partition, int] | None:
+def offsets_in(text: str | None) -> dict[Partition, int] | None:
     """Parses `{"topic": {"0": 23}}`; returns None for a source with other offsets."""
     try:
         return {

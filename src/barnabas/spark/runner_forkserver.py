@@ -30,7 +30,12 @@ from typing import NoReturn
 RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """The module that Spark starts."""
 
-_PRELOADED = (RUNNER, "barnabas.spark.source.row_decoder", "barnabas.spark.source.stream")
+_PRELOADED = (
+    RUNNER,
+    "barnabas.spark.runtime.work_source",
+    "barnabas.spark.source.row_decoder",
+    "barnabas.spark.source.stream",
+)
 _LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 _STANDARD_STREAMS = (0, 1, 2)
 _SIZE = struct.Struct("!I")

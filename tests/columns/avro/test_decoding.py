@@ -288,3 +288,11 @@ def test_columns_grow_with_long_lists(kind: str) -> None:
     wanted = {"float": "double", "long": "float"}.get(kind, kind)
     decoded = decode(schema, [write(schema, [value] * 1000)], {"type": "array", "items": wanted})
     assert decoded.values.to_pylist() == [[value] * 1000]
+
+
+def test_several_payloads_of_bytes_after_their_ids_are_decoded() -> None:
+    source = SchemaSource('"bytes"')
+    decoder = avro.decoder(source, source, None, framed=True)
+    payloads = [id_prefix(1) + b"ab", None, id_prefix(1), id_prefix(1) + b"c"]
+    decoded = decoder.decode(pa.array(payloads, pa.binary()))
+    assert decoded.values.to_pylist() == [b"ab", None, b"", b"c"]

@@ -5,6 +5,8 @@ They import neither click nor rich, so that `kafka-topics --list` starts quickly
 """
 
 COMMANDS = {
+    "connect-distributed": "connect_distributed",
+    "connect-standalone": "connect_standalone",
     "kafka-acls": "acls",
     "kafka-broker-api-versions": "broker_api_versions",
     "kafka-client-metrics": "client_metrics",

@@ -1,15 +1,12 @@
 """kafka-server-start: run a node in the foreground, or with -daemon in the background."""
 
-import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.cli.kafka.command import kafka_command
+from barnabas.cli.kafka.daemon import DAEMON, start_daemon
 from barnabas.cli.kafka.options import FlatParser
-
-DAEMON = "-daemon"
 
 
 @kafka_command
@@ -22,7 +19,7 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 1
     if words[0] == DAEMON:
-        return _start_daemon(words[1:])
+        return start_daemon("kafka-server-start", words[1:], "kafkaServer.out")
     return _run(words)
 
 
@@ -52,24 +49,4 @@ def _run(arguments: Sequence[str]) -> int:
 
     log_to_stderr()
     run_node_from_file(args.file, parse_pairs(args.override))
-    return 0
-
-
-def _start_daemon(arguments: Sequence[str]) -> int:
-    """Starts a process whose output goes to kafkaServer.out in $LOG_DIR or `logs`."""
-    directory = Path(os.environ.get("LOG_DIR", "logs"))
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        output = (directory / "kafkaServer.out").open("ab")
-    except OSError as error:
-        print(f"{directory}: {error.strerror}. Set LOG_DIR to another directory.", file=sys.stderr)
-        return 1
-    with output:
-        subprocess.Popen(
-            [sys.executable, "-m", "barnabas.cli.kafka", "kafka-server-start", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
     return 0

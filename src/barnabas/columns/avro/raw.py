@@ -14,6 +14,8 @@ from barnabas.schemas.framing import ID_PREFIX_BYTES, id_prefix
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_MAX_BYTES = 2**31 - 1
+
 
 def is_raw(schema: AvroType) -> bool:
     return (
@@ -31,7 +33,8 @@ class RawBytesDecoder:
     def decode(self, payloads: pa.BinaryArray) -> DecodedColumn:
         import pyarrow.compute as pc
 
-        return DecodedColumn(pc.binary_slice(payloads, ID_PREFIX_BYTES), None)
+        # Without an end, Arrow 26 fails to slice more than one value.
+        return DecodedColumn(pc.binary_slice(payloads, ID_PREFIX_BYTES, _MAX_BYTES), None)
 
 
 class RawBytesEncoder:

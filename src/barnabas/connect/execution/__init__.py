@@ -1,0 +1,1 @@
+"""What runs in a task of a connector, and what plans and commits it in the driver."""

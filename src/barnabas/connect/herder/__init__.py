@@ -1,0 +1,1 @@
+"""Which instance runs which connector, and what state it is in."""

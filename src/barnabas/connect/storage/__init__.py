@@ -1,0 +1,1 @@
+"""Connect's internal topics: connectors, positions and states."""

@@ -1,0 +1,1 @@
+"""Kafka's single message transforms and predicates, a batch at a time."""

@@ -1,0 +1,1 @@
+"""Supervises streaming queries of services: Connect, and later SQL and mirrors."""
