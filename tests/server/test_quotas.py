@@ -152,6 +152,8 @@ async def test_without_quotas_requests_are_not_measured() -> None:
 
 
 class FakeConnection:
+    principal = ANONYMOUS
+
     def __init__(self) -> None:
         self.delays_ms: list[int] = []
 

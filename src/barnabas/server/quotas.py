@@ -14,6 +14,7 @@ from urllib.parse import quote
 from barnabas.coordinator.transactions.add_partitions import FIRST_VERSION_FOR_BROKERS
 from barnabas.security.authorizer.model import CLUSTER, AclOperation
 from barnabas.security.quotas.client_quotas import (
+    MAX_SENSORS,
     BucketQuota,
     ClientQuota,
     ClientSensor,
@@ -30,6 +31,7 @@ from barnabas.wire.errors import ErrorCode, KafkaError
 from barnabas.wire.schema import Message
 
 if TYPE_CHECKING:
+    from barnabas.server.network._connection import ClientConnection
     from barnabas.server.network._route import Route
     from barnabas.server.request_context import RequestContext
 
@@ -71,6 +73,7 @@ class RequestQuotas:
     """The quotas of one node. All of them count for this node alone."""
 
     __slots__ = (
+        "_limited",
         "delays",
         "exempt_time",
         "fetch",
@@ -98,6 +101,7 @@ class RequestQuotas:
         self.exempt_time = SampledRate(window)
         self.delays = {kind: ThrottledChannels() for kind in _QUEUES}
         """The channels that wait, by the quota that delays them."""
+        self._limited: dict[tuple[str, str], bool] = {}  # of clients that were looked up
         self.now_ms = now_ms
         """The clock of the event loop, whose timers end the delays."""
 
@@ -122,6 +126,19 @@ class RequestQuotas:
         for part in parts:
             part.update(quotas)
         self.is_enabled = any(part.is_enabled for part in parts)
+        self._limited.clear()
+
+    def _is_limited(self, user: str, client_id: str) -> bool:
+        """Returns whether a client has a quota of bytes or of time: most have none."""
+        client = (user, client_id)
+        is_limited = self._limited.get(client)
+        if is_limited is None:
+            if len(self._limited) >= MAX_SENSORS:
+                self._limited.clear()
+            parts = (self.produce, self.fetch, self.request_time)
+            is_limited = any(part.find(user, client_id) is not None for part in parts)
+            self._limited[client] = is_limited
+        return is_limited
 
     def throttle(
         self,
@@ -136,28 +153,54 @@ class RequestQuotas:
 
         The response may have a delay already: that of a fetch, or of the controller.
         """
+        has_throttle_time = response is not None and route.has_throttle_time
+        throttle_ms = self.record(
+            request.API_KEY,
+            context.connection,
+            context.client_id or "",
+            size_bytes=size_bytes,
+            handler_ns=handler_ns,
+            is_exempt=self.request_time.is_enabled and _is_exempt(request, context),
+            throttle_ms=response.throttle_time_ms if has_throttle_time else 0,
+        )
+        if has_throttle_time:
+            response.throttle_time_ms = throttle_ms
+
+    def record(
+        self,
+        key: int,
+        connection: "ClientConnection",
+        client_id: str,
+        *,
+        size_bytes: int,
+        handler_ns: int,
+        is_exempt: bool,
+        throttle_ms: int = 0,
+    ) -> int:
+        """Does the same for a request without message objects.
+
+        `throttle_ms` is the delay that the response has already. Returns its delay now.
+        """
+        user = connection.principal.name
+        if not (throttle_ms or is_exempt or self._is_limited(user, client_id)):
+            return 0
         now_ms = self.now_ms()
-        user, client_id = context.principal.name, context.client_id or ""
-        has_delay = response is not None and route.has_throttle_time
-        delay_ms: int = response.throttle_time_ms if has_delay else 0
-        queue = self.delays[_KINDS.get(request.API_KEY, "controllermutation")]
-        if request.API_KEY == ApiKey.PRODUCE and self.produce.is_enabled:
+        queue = self.delays[_KINDS.get(key, "controllermutation")]
+        if key == ApiKey.PRODUCE and self.produce.is_enabled:
             produce_ms = self.produce.record(user, client_id, size_bytes, now_ms)
-            delay_ms = max(delay_ms, produce_ms)
+            throttle_ms = max(throttle_ms, produce_ms)
         if self.request_time.is_enabled:
             percent = handler_ns / _NS_PER_PERCENT
-            if _is_exempt(request, context):
+            if is_exempt:
                 self.exempt_time.record(percent, now_ms)
             else:
                 request_ms = self.request_time.record(user, client_id, percent, now_ms)
-                if request_ms > delay_ms:
-                    delay_ms, queue = request_ms, self.delays["request"]
-        if delay_ms <= 0:
-            return
-        queue.add(now_ms + delay_ms, now_ms)
-        if has_delay:
-            response.throttle_time_ms = delay_ms
-        context.connection.throttle(delay_ms)
+                if request_ms > throttle_ms:
+                    throttle_ms, queue = request_ms, self.delays["request"]
+        if throttle_ms > 0:
+            queue.add(now_ms + throttle_ms, now_ms)
+            connection.throttle(throttle_ms)
+        return throttle_ms
 
     def recorded_mutations(
         self, request: Message, context: "RequestContext"

@@ -40,6 +40,8 @@ cdef class Sink:
     cpdef int16(self, int value)
     cpdef int32(self, int value)
     cpdef int64(self, long long value)
+    cpdef int get_int32(self, Py_ssize_t at) noexcept
+    cpdef void patch_int32(self, Py_ssize_t at, int value) noexcept
     cpdef void patch_int64(self, Py_ssize_t at, long long value) noexcept
     cdef void put(self, Py_ssize_t at, long long value, int size) noexcept
     cpdef uvarint(self, long long value)

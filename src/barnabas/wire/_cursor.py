@@ -220,6 +220,17 @@ class Sink:
     def int64(self, value):
         self.put(self.reserve(8), value, 8)
 
+    def get_int32(self, at):
+        """Returns an integer that was written there."""
+        value: Long = 0
+        index: Size
+        for index in range(at, at + 4):
+            value = (value << 8) | self.data[index]
+        return value - ((value & 0x80000000) << 1)
+
+    def patch_int32(self, at, value):
+        self.put(at, value, 4)
+
     def patch_int64(self, at, value):
         self.put(at, value, 8)
 

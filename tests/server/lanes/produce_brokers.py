@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.replication.world import CLIENT, CLIENT_HOST, LISTENER, World
+from tests.server.lanes.two_brokers import quotas_of
 
 from barnabas.server.api import HANDLERS
 from barnabas.server.lanes._lane import Lane
@@ -17,6 +18,7 @@ from barnabas.server.network._pipeline import RequestPipeline, RequestSource
 from barnabas.server.network._response_queue import ResponseQueue
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.nodes import BrokerNode
+from barnabas.server.quotas import RequestQuotas
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode, ProtocolViolation
@@ -44,12 +46,16 @@ class RecordingConnection(RequestSource):
         self.is_closed = False
         self.close_reason: str | None = None
         self.suspended: list[Any] = []
+        self.delays_ms: list[int] = []
 
     def add_suspended(self, request: Any) -> None:
         self.suspended.append(request)
 
     def remove_suspended(self, request: Any) -> None:
         self.suspended.remove(request)
+
+    def throttle(self, delay_ms: int) -> None:
+        self.delays_ms.append(delay_ms)
 
     def close(self, reason: str | None = None) -> None:
         if self.is_closed:
@@ -68,7 +74,8 @@ class RecordingConnection(RequestSource):
         del ready[:]
         self.responses.record_sent(1, 1)
         allowed = [request.allows_next_produce for request in self.suspended]
-        return content, self.responses.pending_count, allowed, self.close_reason
+        delays_ms = tuple(self.delays_ms)
+        return content, self.responses.pending_count, allowed, self.close_reason, delays_ms
 
 
 class VerifiedAtOnce:
@@ -102,6 +109,7 @@ class ProduceBroker:
         self._loop = loop
         broker = world.broker
         broker.monotonic_ns = lambda: 1  # 0 is that of responses that are not complete
+        broker.quotas = RequestQuotas(now_ms=lambda: world.now_ms)
         broker.partition_verifier = ConfirmingVerifier()  # type: ignore[assignment]
         handle = HANDLERS[ApiKey.PRODUCE]
 
@@ -171,6 +179,7 @@ class ProduceBroker:
             "requests": self.metrics.requests,
             "errors": {code: count for code, count in self.metrics.errors.items() if count},
             "purgatory": self.world.purgatory.sizes,
+            "quotas": quotas_of(self.world.broker),
         }
         for name in dir(self.metrics):
             histogram = getattr(self.metrics, name)
@@ -191,6 +200,11 @@ class ProduceBroker:
             for path in sorted(folder.glob("*/*.log")):
                 state[str(path.relative_to(self.world.folder))] = path.read_bytes()
         return state
+
+    def delays(self) -> list[int]:
+        """Returns the channels that wait for each quota."""
+        quotas = self.world.broker.quotas
+        return [channels.count(quotas.now_ms()) for channels in quotas.delays.values()]
 
     def close(self) -> None:
         self.connection.close()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.replication.world import NODE_ID, id_of, registration
 from tests.server.acls import ClientAcls
-from tests.server.lanes.two_brokers import OneBroker, frame_of
+from tests.server.lanes.two_brokers import OneBroker, frame_of, quotas_of
 from tests.uncompiled import load_uncompiled
 
 from barnabas.log import Log
@@ -159,6 +159,8 @@ def state_of(one: OneBroker) -> dict[str, Any]:
         },
         "sessions": [_session(session) for session in broker.fetch_sessions._by_id.values()],
         "delayed": dict(broker.purgatory.sizes),
+        "quotas": quotas_of(broker),
+        "delays": [connection.delays_ms for connection in one.connections],
         "followers": [
             (partition.topic, partition.index, partition.high_watermark, _followers(partition))
             for partition in world.partitions.opened()
@@ -477,12 +479,27 @@ def step_throttle(data: st.DataObject, both: BothBrokers) -> None:
     )
 
 
+def step_quota(data: st.DataObject, both: BothBrokers) -> None:
+    quotas = {
+        key: bound
+        for key, bounds in QUOTAS.items()
+        if (bound := data.draw(st.sampled_from(bounds))) is not None
+    }
+    owner = data.draw(st.sampled_from([(("user", "alice"),), (("client-id", "another"),)]))
+    both.each(lambda one: one.world.broker.quotas.update({owner: quotas} if quotas else {}))
+
+
+QUOTAS = {
+    "consumer_byte_rate": [None, 10, 100, 10_000, 1e9],
+    "request_percentage": [None, 1, 100],
+}
+
 STEPS = (
     [step_fetch] * 12
     + [step_append] * 10
     + [step_time] * 2
     + [step_broken_frame, step_transaction, step_leader, step_log]
-    + [step_disconnect, step_cold_append, step_throttle]
+    + [step_disconnect, step_cold_append, step_throttle, step_quota]
 )
 
 
@@ -671,6 +688,58 @@ def test_records_that_are_not_in_the_page_cache_are_left_to_the_response_queue(
     assert takes_the_lane(both, request, 17).responses[0].partitions[0].records
 
 
+# Quotas
+
+
+def set_quota(both: BothBrokers, bytes_per_s: float) -> None:
+    quotas = {(("user", "alice"),): {"consumer_byte_rate": bytes_per_s}}
+    both.each(lambda one: one.world.broker.quotas.update(quotas))
+
+
+def test_consumers_within_their_quota_take_the_lane(both: BothBrokers) -> None:
+    set_quota(both, 1_000)
+    response = takes_the_lane(both, a_fetch({("orders", 0): 0}), 17)
+    (quota,) = (one for one in quotas_of(both.with_lane.world.broker) if len(one) == 4)
+    assert quota[2] * 10 == len(response.write(17))
+    assert not both.with_lane.connections[0].delays_ms
+
+
+def test_consumers_over_their_quota_get_no_records(both: BothBrokers) -> None:
+    set_quota(both, 10)
+    response = both.fetch(0, a_fetch({("orders", 0): 0}), 17)
+    assert response is not None
+    assert not response.responses
+    assert both.with_lane.connections[0].delays_ms == [response.throttle_time_ms]
+
+
+def test_no_response_is_larger_than_what_the_quota_can_allow(both: BothBrokers) -> None:
+    for _ in range(5):
+        both.each(lambda one: one.world.append("orders", b"v" * 100))
+    set_quota(both, 30)
+    response = takes_the_lane(both, a_fetch({("orders", 0): 0}), 17)
+    records = only_partition(response).records
+    assert records is not None
+    assert 0 < len(records) <= 300
+
+
+def test_followers_take_the_lane_without_being_measured(both: BothBrokers) -> None:
+    set_quota(both, 10)
+    takes_the_lane(both, a_fetch({("shared", 0): 0}, **AS_FOLLOWER), 17, connection=2)
+    assert all(len(one) == 2 for one in quotas_of(both.with_lane.world.broker))
+
+
+@pytest.mark.parametrize("bytes_per_s", [1e9, 50])
+def test_records_that_were_waited_for_count_for_the_quota(
+    both: BothBrokers, bytes_per_s: float
+) -> None:
+    set_quota(both, bytes_per_s)
+    session = session_of(both, {("orders", 0): 1, ("orders", 1): 1})
+    waiting = WaitingFetch(both, a_fetch({}, **session))
+    response = waiting.response_after(lambda one: one.world.append("orders", b"v" * 400))
+    assert bool(response.responses) == (bytes_per_s == 1e9)
+    assert bool(response.throttle_time_ms) == (bytes_per_s == 50)
+
+
 # What waits
 
 
@@ -790,6 +859,22 @@ def test_a_disconnect_ends_the_wait(both: BothBrokers) -> None:
     assert both.with_lane.world.purgatory.sizes["Fetch"] == 0
 
 
+@pytest.mark.parametrize("bytes_per_s", [1e9, 30])
+def test_a_fetch_that_was_handed_over_counts_for_the_quota(
+    both: BothBrokers, bytes_per_s: float
+) -> None:
+    set_quota(both, bytes_per_s)
+    session = session_of(both, {("orders", 0): 1, ("orders", 1): 1}, version=7)
+    waiting = WaitingFetch(both, a_fetch({}, **session), 7)
+
+    def resign_and_append(one: OneBroker) -> None:
+        one.world.lead("orders", leader=FOLLOWER)
+        one.world.append("orders", b"v" * 100, index=1)
+
+    response = waiting.response_after(resign_and_append)
+    assert bool(response.responses) == (bytes_per_s == 1e9)
+
+
 # What is not plain any more after a wait
 
 
@@ -823,9 +908,11 @@ def test_a_deleted_topic_is_an_error_of_the_waiting_fetch(both: BothBrokers) -> 
     assert errors == [ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.NONE]
 
 
+@pytest.mark.parametrize("bytes_per_s", [1e9, 60])
 def test_records_that_are_read_from_disk_after_the_wait(
-    both: BothBrokers, monkeypatch: pytest.MonkeyPatch
+    both: BothBrokers, monkeypatch: pytest.MonkeyPatch, bytes_per_s: float
 ) -> None:
+    set_quota(both, bytes_per_s)
     waiting = WaitingFetch(both, a_fetch({("orders", 0): 1, ("orders", 1): 1}, min_bytes=500))
     both.each(lambda one: one.world.append("orders", b"v" * 100, index=1))
 
@@ -837,7 +924,8 @@ def test_records_that_are_read_from_disk_after_the_wait(
             one.world.partition("orders").log.segments.active.recent_positions = None
 
     response = waiting.response_after(append_cold)
-    assert all(partition.records for partition in response.responses[0].partitions)
+    records = [partition.records for topic in response.responses for partition in topic.partitions]
+    assert list(map(bool, records)) == ([True, True] if bytes_per_s == 1e9 else [])
 
 
 def test_a_fetch_that_was_handed_over_waits_on(both: BothBrokers) -> None:

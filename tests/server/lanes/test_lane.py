@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from tests.log_records import barnabas_log_lines
-from tests.server.harness import PRODUCE, Server, a_produce, on_a_loop, turns
+from tests.server.harness import PRODUCE, Server, a_produce, frame, on_a_loop, turns
 
 from barnabas.server.lanes import _lane
 from barnabas.server.lanes._lane import LaneRequest
 from barnabas.server.lanes.delayed_response import DelayedResponse
+from barnabas.server.network.throttle import ConnectionThrottle
 from barnabas.server.request_context import RequestContext
 from barnabas.wire._cursor import Sink
 from barnabas.wire.errors import ErrorCode
@@ -29,6 +30,9 @@ RESPONSE = ProduceResponse(
 ).write(VERSION)
 """The handler's response is empty."""
 
+THROTTLE_AT = len(RESPONSE) - 5
+"""Only the tagged fields follow it."""
+
 
 async def respond(_: ProduceRequest, __: RequestContext) -> ProduceResponse:
     return ProduceResponse()
@@ -43,9 +47,11 @@ class ScriptedLane(_lane.Lane):
     def __init__(self, server: "LaneServer", outcomes: dict[int, int]) -> None:
         super().__init__(server.broker.metrics.request("Produce"))
         self.outcomes = outcomes
+        self.broker = server.broker
         self.waits = {}
         self.waits_again: list[asyncio.Future[bool]] = []
         self.allows_next_produce = True
+        self.is_exempt = False
         self.seen: list[Any] = []
 
     def serve(self, request: LaneRequest) -> int:
@@ -53,28 +59,25 @@ class ScriptedLane(_lane.Lane):
         acks = (cursor.length(True), cursor.int16())[1]
         self.seen.append((request.version, request.client_id, request.correlation_id, acks))
         outcome = self.outcomes[request.correlation_id]
+        request.is_exempt = self.is_exempt
         if outcome == _lane.RESPONDED:
-            self.write(request.sink)
+            request.throttle_at = self.write(request.sink)
         elif outcome == _lane.DELAYED:
             self.waits[request.correlation_id] = asyncio.get_running_loop().create_future()
-            DelayedResponse(
-                request,
-                self.metrics,
-                self.waits[request.correlation_id],
-                self.write,
-                request.connection.now_ns,
-                allows_next_produce=self.allows_next_produce,
-            )
+            context = request.context(self.broker)
+            context.allows_next_produce = self.allows_next_produce
+            wait = self.waits[request.correlation_id]
+            DelayedResponse(request, context, self.metrics, wait, self.write)
         elif outcome == _lane.DECLINED:
             request.sink.raw(b"left behind")
         return outcome
 
-    def write(self, sink: Sink) -> "asyncio.Future[bool] | None":
+    def write(self, sink: Sink) -> "int | asyncio.Future[bool]":
         if self.waits_again:
             return self.waits_again.pop()
         sink.raw(RESPONSE)
         self.metrics.errors[ErrorCode.NONE] += 1
-        return None
+        return THROTTLE_AT
 
 
 class LaneServer(Server):
@@ -194,11 +197,44 @@ async def test_a_failed_delay_closes_the_connection(caplog: pytest.LogCaptureFix
     assert closed.endswith("internal error")
 
 
+@pytest.mark.parametrize("outcome", [_lane.RESPONDED, _lane.DELAYED, _lane.NO_RESPONSE])
+def test_requests_of_lanes_count_for_quotas(outcome: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    delays_ms: list[int] = []
+    monkeypatch.setattr(ConnectionThrottle, "start", lambda _, delay_ms: delays_ms.append(delay_ms))
+
+    @on_a_loop
+    async def produce() -> None:
+        server = LaneServer(outcome)
+        server.broker.quotas.update({(("user", "ANONYMOUS"),): {"producer_byte_rate": 100}})
+        client = server.connect()
+        request = a_produce(0, 2000)
+        # The size is measured over ten seconds.
+        delay_ms = 10 * (len(frame(*request)) - 4) - 10_000
+        await client.send(request)
+        while not server.lane.seen:
+            await turns(1)
+        if outcome == _lane.DELAYED:
+            assert not delays_ms
+            server.lane.waits[0].set_result(True)
+        if outcome != _lane.NO_RESPONSE:
+            _, response = await client.receive(PRODUCE, VERSION)
+            assert response.throttle_time_ms == delay_ms
+        assert delays_ms == [delay_ms]
+
+    produce()
+
+
 @on_a_loop
-async def test_a_lane_serves_nothing_while_somebody_has_a_quota() -> None:
-    server = LaneServer(_lane.RESPONDED)
+async def test_exempt_requests_of_lanes_count_for_no_client() -> None:
+    server = LaneServer(_lane.RESPONDED, _lane.RESPONDED)
+    quotas = server.broker.quotas
+    quotas.update({(("user", "ANONYMOUS"),): {"request_percentage": 1e-9}})
     client = server.connect()
-    server.broker.quotas.is_enabled = True
+    server.lane.is_exempt = True
     await client.send(a_produce(0))
-    assert name_of((await client.receive(PRODUCE, VERSION))[1]) == ""
-    assert not server.lane.seen
+    assert (await client.receive(PRODUCE, VERSION))[1].throttle_time_ms == 0
+    assert not len(quotas.request_time.sensors)
+    assert quotas.exempt_time.per_second(quotas.now_ms()) > 0
+    server.lane.is_exempt = False
+    await client.send(a_produce(1))
+    assert (await client.receive(PRODUCE, VERSION))[1].throttle_time_ms > 0

@@ -225,6 +225,34 @@ def test_the_lane_keeps_nothing_of_the_requests_that_it_serves(
     assert broker.handled == 0
 
 
+@pytest.mark.parametrize("failing_write", [None, (1, errno.ENOSPC)])
+@pytest.mark.parametrize("topic", ["orders", "replicated"])
+@pytest.mark.parametrize("acks", [-1, 0, 1])
+@pytest.mark.parametrize("version", [8, 9, 12])
+def test_the_lane_serves_clients_with_quotas(
+    new_broker: NewBroker,
+    lane: LaneFactory,
+    version: int,
+    acks: int,
+    topic: str,
+    failing_write: tuple[int, int] | None,
+) -> None:
+    with_lane, without = both = new_broker(lane), new_broker(None)
+    batches = [(("orders", 0), batch_of(b"a")), ((topic, 0), batch_of(b"b"))]
+    frame = frame_of(request_of(batches, acks=acks), version)
+    for bound, is_throttled in ((1e9, False), (1, True)):
+        for broker in both:
+            quotas = {"producer_byte_rate": bound, "request_percentage": 100.0}
+            broker.world.broker.quotas.update({(("user", "alice"),): quotas})
+        assert with_lane.send(frame, failing_write) == without.send(frame, failing_write)
+        for broker in both:
+            broker.replicate("replicated")
+        assert with_lane.notice() == without.notice()
+        assert with_lane.state() == without.state()
+        assert len(list(filter(None, with_lane.delays()))) == is_throttled
+    assert with_lane.handled == 0
+
+
 # The same responses, logs and metrics
 
 
@@ -335,7 +363,10 @@ any_sends = sends_of(
     ),
 )
 changes = st.sampled_from(
-    ["replicate", "expire", "lose leadership", "lead again", "shrink", "commit", "abort", "wait"]
+    [
+        *["replicate", "expire", "lose leadership", "lead again", "shrink", "commit", "abort"],
+        *["wait", "quota", "small quota", "quota of another", "no quota"],
+    ]
 )
 
 
@@ -357,6 +388,14 @@ def happen(broker: ProduceBroker, change: str) -> tuple[object, ...]:
                 world.end_transaction("orders", committed=change == "commit", epoch=1)
         case "wait":
             world.now_ms += 2000
+        case "quota" | "small quota":
+            bound = 1e9 if change == "quota" else 10
+            quotas = {"producer_byte_rate": bound, "request_percentage": 100}
+            world.broker.quotas.update({(("user", "alice"),): quotas})
+        case "quota of another":
+            world.broker.quotas.update({(("user", "bob"),): {"request_percentage": 1}})
+        case "no quota":
+            world.broker.quotas.update({})
     return broker.notice()
 
 

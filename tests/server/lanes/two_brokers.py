@@ -16,6 +16,7 @@ from barnabas.server.network._pipeline import RequestPipeline, RequestSource
 from barnabas.server.network._response_queue import ResponseQueue
 from barnabas.server.network.routes import RouteTable
 from barnabas.server.nodes import BrokerNode
+from barnabas.server.quotas import RequestQuotas
 from barnabas.server.request_context import RequestContext
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ProtocolViolation
@@ -39,12 +40,16 @@ class StubConnection(RequestSource):
         self.listener = LISTENER
         self.is_closed = False
         self.suspended: set[Any] = set()
+        self.delays_ms: list[int] = []
 
     def add_suspended(self, request: Any) -> None:
         self.suspended.add(request)
 
     def remove_suspended(self, request: Any) -> None:
         self.suspended.discard(request)
+
+    def throttle(self, delay_ms: int) -> None:
+        self.delays_ms.append(delay_ms)
 
     def close(self, reason: str | None = None) -> None:
         self.is_closed = True
@@ -81,6 +86,7 @@ class OneBroker:
         self.handled = 0
         broker = self.world.broker
         broker.monotonic_ns = lambda: 1  # 0 is that of responses that are not complete
+        broker.quotas = RequestQuotas(now_ms=lambda: self.world.now_ms)
         broker.fetch_sessions = FetchSessionCache(10, random=Random(1))
         fetch = HANDLERS[ApiKey.FETCH]
 
@@ -112,6 +118,17 @@ class OneBroker:
         for connection in self.connections:
             connection.close()
         self.world.partitions.close(clean=False)
+
+
+def quotas_of(broker: BrokerNode) -> Any:
+    """Returns what the quotas of a broker have measured."""
+    quotas = broker.quotas
+    now_ms = quotas.now_ms()
+    return [
+        (part.key, tags, sensor.rate.per_second(now_ms), sensor.throttle_time.average(now_ms))
+        for part in (quotas.produce, quotas.fetch, quotas.request_time)
+        for tags, sensor in part.sensors
+    ] + [(kind, channels.count(now_ms)) for kind, channels in quotas.delays.items()]
 
 
 def frame_of(request: Message, version: int, correlation_id: int = 0) -> bytes:

@@ -160,6 +160,23 @@ class RateQuota:
         if not self.is_enabled:
             self.sensors.clear()
 
+    def find(self, user: str, client_id: str) -> ClientQuota | None:
+        """Returns the quota of a client, or None if it may do anything."""
+        return self._table.find(user, client_id)
+
+    def try_record(self, user: str, client_id: str, value: float, now_ms: int) -> bool:
+        """Records a value, unless the client would have to wait then. Returns whether it did."""
+        quota = self._table.find(user, client_id)
+        if quota is None:
+            return True
+        sensor = self.sensors.get(quota.tags, now_ms)
+        sensor.rate.record(value, now_ms)
+        if sensor.rate.delay_ms(quota.bound, now_ms) > 0:
+            sensor.rate.record(-value, now_ms)
+            return False
+        sensor.throttle_time.record(0, now_ms)
+        return True
+
     def record(self, user: str, client_id: str, value: float, now_ms: int) -> int:
         """Records what a client has done. Returns how long it has to wait, in ms."""
         quota = self._table.find(user, client_id)

@@ -173,6 +173,8 @@ class FetchReader(ABC):
         results: Mapping[SessionPartition, PartitionData],
         counted_bytes: Mapping[SessionPartition, int],
         *,
+        max_bytes: int,
+        min_bytes: int,
         generation: int | None,
         is_complete: bool,
     ) -> None:
@@ -180,6 +182,7 @@ class FetchReader(ABC):
 
         `generation` is that of the permissions with which it began.
         """
+        self._max_bytes, self._min_bytes = max_bytes, min_bytes
         self._generation = generation
         self._results.update(results)
         self._counted_bytes.update(counted_bytes)

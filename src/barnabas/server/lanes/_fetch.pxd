@@ -11,11 +11,12 @@ cdef class FetchLane(Lane):
     cdef object broker
     cdef long long fetch_max_bytes
 
-    cdef delay(self, PlainFetch fetch, LaneRequest request, bytes body)
+    cdef delay(self, PlainFetch fetch, FetchQuota quota, LaneRequest request, bytes body)
 
 
 cdef class DelayedFetch:
     cdef PlainFetch fetch
+    cdef FetchQuota quota
     cdef bytes body
     cdef object context
     cdef object metrics
@@ -23,6 +24,17 @@ cdef class DelayedFetch:
 
     cdef read_again(self, object changed)
     cdef hand_over(self)
+    cdef bint may_respond(self) except -1
+
+
+cdef class FetchQuota:
+    cdef object quotas  # RequestQuotas
+    cdef object quota  # that of fetched bytes
+    cdef str user
+    cdef str client_id
+
+    cdef limit(self, PlainFetchRequest requested)
+    cdef bint may_send(self, PlainFetch fetch) except -1
 
 
 cdef respond(PlainFetch fetch, Sink sink, object errors)

@@ -23,4 +23,5 @@ cdef class PlainFetch:
     cdef list begin_waiting(self)
     cdef bint read_again(self, object key) except -1
     cdef bint has_new_start(self, PartitionRead read) except -1
+    cdef list all_reads(self)
     cdef list reads_to_return(self)

@@ -254,6 +254,17 @@ class PlainFetch:
 
     # Returning
 
+    def all_reads(self):
+        """Returns what was read, also what a session does not return."""
+        if self.results is not None:
+            return list(self.results.values())
+        reads: list = []
+        read: PartitionRead
+        for read in self.request.reads:
+            if not read.is_unchanged:
+                reads.append(read)
+        return reads
+
     def reads_to_return(self):
         """Returns what the response has. The client of a session has it from then on."""
         reads: list = self.request.reads if self.results is None else list(self.results.values())

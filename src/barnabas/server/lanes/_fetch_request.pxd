@@ -43,8 +43,8 @@ cdef class PlainFetchRequest:
     cdef long long replica_epoch
     cdef long long now_ms
     cdef int max_wait_ms
-    cdef long long min_bytes
-    cdef long long max_bytes
+    cdef readonly long long min_bytes
+    cdef readonly long long max_bytes
     cdef int isolation
     cdef readonly int next_epoch  # that of the session while this fetch waits
 

@@ -24,4 +24,6 @@ class PlainFetchRequest:
     session: FetchSession | None
     generation: int | None
     by_id: bool
+    min_bytes: int
+    max_bytes: int
     next_epoch: int

@@ -11,5 +11,7 @@ cdef class FetchResponseWriter:
     cdef bint by_id
     cdef int session_id
 
+    cdef Py_ssize_t measure(self, list reads) except -1
     cdef write(self, list reads)
+    cdef write_topics(self, list reads, bint is_copied)
     cdef write_partition(self, PartitionRead read, bint is_copied)

@@ -39,14 +39,29 @@ class FetchResponseWriter:
         if request.session is not None:
             self.session_id = request.session.session_id
 
+    def measure(self, reads):
+        """Returns the size of a response with these partitions, without reading their records."""
+        self.write_topics(reads, False)
+        size_bytes: Size = self.sink.position
+        read: PartitionRead
+        for read in reads:
+            size_bytes += read.size_bytes
+        return size_bytes
+
     def write(self, reads):
-        sink, is_flexible = self.sink, self.is_flexible
+        """Writes the body of the response."""
         size_bytes: Size = 0
+        read: PartitionRead
+        for read in reads:
+            size_bytes += read.size_bytes
+        self.write_topics(reads, size_bytes <= _MAX_COPIED_BYTES)
+
+    def write_topics(self, reads, is_copied):
+        sink, is_flexible = self.sink, self.is_flexible
         topics: list = []  # of the reads of each topic
         name: object = None
         read: PartitionRead
         for read in reads:
-            size_bytes += read.size_bytes
             if read.name != name:
                 name = read.name
                 partitions: list = []
@@ -65,7 +80,7 @@ class FetchResponseWriter:
                 sink.string(read.name, is_flexible)
             sink.length(len(partitions), is_flexible)
             for read in partitions:
-                self.write_partition(read, size_bytes <= _MAX_COPIED_BYTES)
+                self.write_partition(read, is_copied)
             if is_flexible:
                 sink.int8(0)
         if is_flexible:

@@ -11,12 +11,15 @@ request by version, and records its size, its queue time and its local time. For
 also records the send time and the total time. The lane counts what is inside: the error codes of
 the response (`metrics.errors`), and the metrics of topics.
 
-No lane is called while somebody has a quota (`RequestQuotas.is_enabled`), or for a connection
-that is not authenticated yet.
+The pipeline also counts the request for the quotas of its client, and writes the throttle time over
+that of the lane, which is 0.
+
+No lane is called for a connection that is not authenticated yet.
 """
 
 from __future__ import annotations
 
+from barnabas.server.request_context import RequestContext
 from barnabas.wire._cursor import Cursor, Sink
 
 try:
@@ -47,11 +50,27 @@ class LaneRequest:
     """The request that is being served. A pipeline has one, which is valid during `serve` only.
 
     So are the views of the frame, as those of a handler are until its first await.
+
+    A lane sets `throttle_at` if the throttle time is not the first field of its response, and
+    `is_exempt` if the time of the request counts for no client.
     """
 
     def __init__(self) -> None:
         self.cursor = Cursor()
         self.sink = Sink()
+
+    def context(self, node):
+        """Returns what the handler would have, for its functions."""
+        return RequestContext(
+            self.key,
+            self.version,
+            self.correlation_id,
+            self.client_id,
+            self.connection,
+            node,
+            self.received_ms,
+            self.received_ns,
+        )
 
 
 @cython.cclass

@@ -22,10 +22,8 @@ from barnabas.security.authorizer.model import (
 from barnabas.server.api.produce import failed_response
 from barnabas.server.lanes._lane import DECLINED, NO_RESPONSE, RESPONDED, Lane
 from barnabas.server.lanes.produce_outcome import ProduceOutcome
-from barnabas.server.request_context import RequestContext
 from barnabas.server.uncommitted_appends import UncommittedAppends
 from barnabas.wire._cursor import Cursor, Sink
-from barnabas.wire.apis import ApiKey
 from barnabas.wire.error_response import error_counter
 from barnabas.wire.messages.produce import ProduceResponse
 from barnabas.wire.records._validation import BatchChecker, ValidBatch
@@ -54,7 +52,6 @@ _WITH_ZSTD = cython.declare(cython.longlong, 7)
 _WITH_RECORD_ERRORS = cython.declare(cython.longlong, 8)
 _FLEXIBLE = cython.declare(cython.longlong, 9)
 _WITH_TOPIC_IDS = cython.declare(cython.longlong, 13)
-_PRODUCE = ApiKey.PRODUCE.value
 
 _DECLINED = cython.declare(cython.longlong, DECLINED)
 _NOT_PLAIN = cython.declare(cython.longlong, NOT_PLAIN)
@@ -158,6 +155,8 @@ class ProduceLane(Lane):
                 return False
         if self.is_flexible and cursor.has_tags():
             return False
+        request.throttle_at = sink.position
+        request.is_exempt = self.acks == _NO_ACKS
         sink.int32(0)  # throttle time
         if self.is_flexible:
             sink.int8(0)
@@ -357,7 +356,7 @@ class ProduceLane(Lane):
                     append_time_ms = appended[3]
                     is_committed = partition.is_committed(next_offset, acks)
             except Exception as failure:
-                context = self.context_of(request)
+                context = request.context(self.broker)
                 response = failed_response(partition.index, records, partition, failure, context)
                 failed = {} if failed is None else failed
                 failed[number] = response, failure
@@ -374,7 +373,12 @@ class ProduceLane(Lane):
             self.errors[0] += self.count
             return RESPONDED
         outcome = ProduceOutcome(
-            self.context_of(request), request.sink, failed or {}, uncommitted, self.count_errors
+            request.context(self.broker),
+            request.sink,
+            request.throttle_at,
+            failed or {},
+            uncommitted,
+            self.count_errors,
         )
         if self.acks == _NO_ACKS:
             outcome.close_connection()
@@ -391,16 +395,3 @@ class ProduceLane(Lane):
         if self.version >= _WITH_START_OFFSET:
             sink.patch_int64(at + 16, log.log_start_offset)
         self.counts.add(partition.topic, append.size_bytes, next_offset - first_offset)
-
-    def context_of(self, request):
-        """Returns what the handler would have, for its functions."""
-        return RequestContext(
-            _PRODUCE,
-            request.version,
-            request.correlation_id,
-            request.client_id,
-            request.connection,
-            self.broker,
-            request.received_ms,
-            request.received_ns,
-        )

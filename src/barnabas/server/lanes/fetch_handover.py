@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Hashable
 
 from barnabas.replication import Partition
+from barnabas.security.quotas.client_quotas import RateQuota
 from barnabas.server.api.fetch import finish_wait, respond
 from barnabas.server.errors import error_of
 from barnabas.server.fetching.fetch_reader import aborted_transactions_of, create_fetch_reader
@@ -33,15 +34,22 @@ class FetchHandover:
         "_count_errors",
         "_fetch",
         "_partitions",
+        "_quota",
         "_reader",
         "_request",
         "_task",
     )
 
     def __init__(
-        self, plain: PlainFetch, body: bytes, context: RequestContext, metrics: RequestMetrics
+        self,
+        plain: PlainFetch,
+        quota: RateQuota | None,
+        body: bytes,
+        context: RequestContext,
+        metrics: RequestMetrics,
     ) -> None:
         self._context = context
+        self._quota = quota
         self._count_errors = error_counter(FetchResponse, metrics.errors)
         self._request, _ = FetchRequest.read(memoryview(body), context.api_version)
         self._task: asyncio.Task[FetchResponse] | None = None
@@ -55,6 +63,8 @@ class FetchHandover:
         self._reader.continue_from(
             {self._partitions[key]: _result_of(read) for key, read in plain.results.items()},
             {self._partitions[key]: read.counted_bytes for key, read in plain.results.items()},
+            max_bytes=plain.request.max_bytes,
+            min_bytes=plain.request.min_bytes,
             generation=plain.request.generation,
             is_complete=plain.is_complete,
         )
@@ -73,8 +83,9 @@ class FetchHandover:
         """Reads what has changed; returns whether the fetch is complete."""
         return self._reader.on_change(key, readable_bytes)
 
-    def write(self, sink: Sink) -> "asyncio.Task[FetchResponse] | None":
-        """Writes the response, or returns a future to wait for before."""
+    def write(self, sink: Sink) -> "int | asyncio.Task[FetchResponse]":
+        """Writes the response, which begins with the throttle time; or returns a future to wait for
+        before."""
         if self._task is None:
             self._reader.read_dirty()
             return self.finish()
@@ -88,7 +99,7 @@ class FetchHandover:
             start = position
         sink.raw(out[start:])
         self._count_errors(response)
-        return None
+        return 0
 
     def finish(self) -> "asyncio.Task[FetchResponse]":
         """Starts to finish the fetch, which may have to read from disk."""
@@ -99,7 +110,7 @@ class FetchHandover:
         context = self._context
         try:
             await finish_wait(self._reader, context)
-            return respond(self._reader, self._fetch, None, context)
+            return respond(self._reader, self._fetch, self._quota, context)
         except Exception as failure:
             code, message = error_of(failure, "Fetch", context)
             response = error_response(self._request, context.api_version, code, message)

@@ -14,6 +14,8 @@ from barnabas.wire.error_response import ErrorCounter
 from barnabas.wire.messages.produce import PartitionProduceResponse, ProduceResponse
 from barnabas.wire.outgoing import Outgoing
 
+FIRST_FLEXIBLE_VERSION = 9
+
 Failed = Mapping[int, tuple[PartitionProduceResponse, Exception]]
 """The responses and exceptions of partitions that failed, by their number in the request."""
 
@@ -21,16 +23,25 @@ Failed = Mapping[int, tuple[PartitionProduceResponse, Exception]]
 class ProduceOutcome:
     """The response as it is without errors, and what is still to be put into it."""
 
-    __slots__ = ("_body", "_context", "_count_errors", "_failed", "_uncommitted")
+    __slots__ = (
+        "_body",
+        "_context",
+        "_count_errors",
+        "_failed",
+        "_throttle_at",
+        "_uncommitted",
+    )
 
     def __init__(
         self,
         context: RequestContext,
         sink: Sink,
+        throttle_at: int,
         failed: Failed,
         uncommitted: UncommittedAppends[int] | None,
         count_errors: ErrorCounter,
     ) -> None:
+        self._throttle_at = throttle_at
         self._body = Outgoing()
         sink.append_to(self._body)
         self._context = context
@@ -52,38 +63,40 @@ class ProduceOutcome:
             if self._failed:
                 uncommitted.recheck()
             if uncommitted.partitions:
-                broker = self._context.broker
-                DelayedResponse(
-                    request,
-                    metrics,
-                    uncommitted.wait(broker.purgatory, timeout_ms),
-                    self._write_committed,
-                    broker.monotonic_ns,
-                    allows_next_produce=True,
-                )
+                context = self._context
+                operation = uncommitted.wait(context.broker.purgatory, timeout_ms)
+                context.allows_next_produce = True
+                DelayedResponse(request, context, metrics, operation, self._write_committed)
                 return DELAYED
         request.sink.clear()
-        self._write(request.sink)
+        request.throttle_at = self._write(request.sink)
         return RESPONDED
 
-    def _write_committed(self, sink: Sink) -> None:
+    def _write_committed(self, sink: Sink) -> int:
         assert self._uncommitted is not None
         self._uncommitted.expire()
-        self._write(sink)
+        return self._write(sink)
 
-    def _write(self, sink: Sink) -> None:
-        """Writes the response, with the errors that there are now, and counts its error codes."""
+    def _write(self, sink: Sink) -> int:
+        """Writes the response, with the errors that there are now, and counts its error codes.
+
+        Returns the position of the throttle time.
+        """
         version = self._context.api_version
         response, _ = ProduceResponse.read(memoryview(self._body), version)
         errors = self._uncommitted.errors if self._uncommitted is not None else []
+        throttle_at = self._throttle_at
         if self._failed or errors:
             self._set_errors(response)
+            # Only tagged fields follow, of which there are none yet.
+            throttle_at = len(response.write(version)) - (4 + (version >= FIRST_FLEXIBLE_VERSION))
             if version >= FIRST_VERSION_WITH_LEADERS:
                 set_current_leaders(response, self._context)
             sink.raw(response.write(version))
         else:
             sink.raw(self._body)
         self._count_errors(response)
+        return throttle_at
 
     def _set_errors(self, response: ProduceResponse) -> None:
         number = 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 
 from barnabas.server.errors import error_of
-from barnabas.server.lanes._lane import DECLINED, RESPONDED, LaneRequest
+from barnabas.server.lanes._lane import DECLINED, DELAYED, RESPONDED, LaneRequest
 from barnabas.server.network._clock import ServerClock
 from barnabas.server.network._route import append_response
 from barnabas.server.network.routes import RouteTable
@@ -55,6 +55,7 @@ log = logging.getLogger(__name__)
 
 _DECLINED = cython.declare(cython.Py_ssize_t, DECLINED)
 _RESPONDED = cython.declare(cython.Py_ssize_t, RESPONDED)
+_DELAYED = cython.declare(cython.Py_ssize_t, DELAYED)
 
 _HEADER_BYTES = cython.declare(cython.Py_ssize_t, 10)
 """API key, version, correlation id, length of the client id."""
@@ -150,12 +151,8 @@ class RequestPipeline:
                 body += 1
             else:
                 body = read_request_header(frame)[1]
-        if (
-            route.lane is not None
-            and not self.quotas.is_enabled
-            and self.serve(
-                route, source, client_id, correlation_id, frame, data, body, size, began_ns
-            )
+        if route.lane is not None and self.serve(
+            route, source, client_id, correlation_id, frame, data, body, size, began_ns
         ):
             return
         # Bytes after the request are ignored, as Kafka does: librdkafka sends some with a
@@ -222,11 +219,17 @@ class RequestPipeline:
         request = self.lane_request
         request.connection = source
         request.client_id = client_id
+        request.quotas = self.quotas
+        request.key = route.key
         request.version = route.version
         request.correlation_id = correlation_id
         request.has_flexible_response_header = route.has_flexible_response_header
         request.received_ms = source.received_ms
         request.received_ns = received_ns = source.received_ns
+        request.began_ns = began_ns
+        request.size_bytes = size
+        request.throttle_at = 0
+        request.is_exempt = False
         request.sink.clear()
         request.cursor.open_data(frame, data, body, size)
         try:
@@ -240,6 +243,17 @@ class RequestPipeline:
         metrics = route.metrics
         metrics.count(route.version, size, began_ns - received_ns)
         metrics.local_ns.observe(ended_ns - began_ns)
+        if outcome != _DELAYED and self.quotas.is_enabled:
+            throttle_ms: cython.int = self.quotas.record(
+                route.key,
+                source,
+                client_id or "",
+                size_bytes=size,
+                handler_ns=ended_ns - began_ns,
+                is_exempt=request.is_exempt,
+            )
+            if throttle_ms > 0 and outcome == _RESPONDED:
+                request.sink.patch_int32(request.throttle_at, throttle_ms)
         if outcome == _RESPONDED:
             is_flexible: cython.bint = route.has_flexible_response_header
             responses = source.responses
