@@ -89,7 +89,7 @@ class ForwardToLeader(Exception):
 
 
 class StatusListener(Protocol):
-    """Is told of changes by the engine, in the event loop: the herder stores them."""
+    """The engine reports changes to it, in the event loop; the herder stores them."""
 
     def on_connector_status(self, name: str, state: State, trace: str | None = None) -> None: ...
 

@@ -24,6 +24,7 @@ from tests.uncompiled import load_uncompiled
 from barnabas.coordinator.records import GROUPS_TOPIC
 from barnabas.security.authorizer.model import AclOperation, group_resource, topic_resource
 from barnabas.server.lanes import _heartbeat
+from barnabas.server.quotas import RequestQuotas
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.messages.classic_groups import HeartbeatRequest
 from barnabas.wire.messages.consumer_groups import TopicPartitions
@@ -97,6 +98,17 @@ def test_the_lane_serves_heartbeats_of_every_version(members: Members, version: 
     members.stabilize_classic(CLASSIC)
     for number in range(MEMBERS):
         assert served_by_lane(members, number, frame_of(members.heartbeat(number), version))
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_throttled_heartbeats_have_the_throttle_time_of_the_handler(
+    members: Members, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    members.stabilize_classic(CLASSIC)
+    monkeypatch.setattr(RequestQuotas, "record", lambda *_, **__: 77)
+    for broker in members.brokers:
+        broker.world.broker.quotas.update({(("user", "alice"),): {"request_percentage": 1}})
+    assert served_by_lane(members, 0, frame_of(members.heartbeat(0), version))
 
 
 @pytest.mark.parametrize("version", range(2))

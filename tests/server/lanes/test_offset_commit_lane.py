@@ -16,6 +16,7 @@ from tests.uncompiled import load_uncompiled
 
 from barnabas.security.authorizer.model import AclOperation, group_resource, topic_resource
 from barnabas.server.lanes import _offset_commit
+from barnabas.server.quotas import RequestQuotas
 from barnabas.wire.apis import ApiKey
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.group_offsets import (
@@ -119,6 +120,16 @@ def test_the_lane_serves_plain_commits_of_every_version(
     request = commit_of(("orders", 0, 7), ("payments", 1, 1 << 40), metadata=metadata)
     assert served_by_lane(members, frame_of(request, version))
     members.check()
+
+
+@pytest.mark.parametrize("version", range(2, LAST_VERSION + 1))
+def test_throttled_commits_have_the_throttle_time_of_the_handler(
+    members: Members, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RequestQuotas, "record", lambda *_, **__: 77)
+    for broker in members.brokers:
+        broker.world.broker.quotas.update({(("user", "alice"),): {"request_percentage": 1}})
+    assert served_by_lane(members, frame_of(commit_of(("orders", 0, 7)), version))
 
 
 def test_the_lane_serves_members_and_restarts_their_sessions(members: Members) -> None:

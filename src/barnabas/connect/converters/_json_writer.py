@@ -245,15 +245,15 @@ class JsonOutput:
         limit: cython.double = 1e6 if is_single else 1e15
         scaled: cython.double
         digits: Word
-        places: cython.int
-        for places in range(10):
+        decimals: cython.int
+        for decimals in range(10):
             scaled = value * power
             if scaled >= limit:
                 break
-            if scaled >= 1 or places > 3:
+            if scaled >= 1 or decimals > 3:
                 digits = _rounded(scaled)
                 if digits and _reads_as(digits, power, value, is_single):
-                    return self._digits(digits, -places)
+                    return self._digits(digits, -decimals)
             power *= 10.0
         return self._searched(value, is_single)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from barnabas.security.authorizer.model import AclOperation, group_resource
 from barnabas.server.api.groups import group_client, is_consumer_protocol_enabled
-from barnabas.server.lanes._lane import DECLINED, RESPONDED, Lane
+from barnabas.server.lanes._lane import DECLINED, NO_THROTTLE_TIME, RESPONDED, Lane
 from barnabas.wire._cursor import Cursor, Sink
 from barnabas.wire.errors import ErrorCode
 
@@ -70,6 +70,8 @@ class HeartbeatLane(Lane):
             return _DECLINED
         if version >= _WITH_THROTTLE_TIME:
             sink.int32(0)
+        else:
+            request.throttle_at = NO_THROTTLE_TIME
         sink.int16(0)
         if is_flexible:
             sink.int8(0)

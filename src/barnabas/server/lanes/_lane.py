@@ -43,6 +43,9 @@ connection with the reason, as `RequestPipeline.build_error_response` does."""
 DELAYED = 3
 """A `DelayedResponse` has the position of the response, and completes it later."""
 
+NO_THROTTLE_TIME = -1
+"""`LaneRequest.throttle_at` of responses without this field, which are those of old versions."""
+
 
 @cython.final
 @cython.cclass
@@ -51,8 +54,8 @@ class LaneRequest:
 
     So are the views of the frame, as those of a handler are until its first await.
 
-    A lane sets `throttle_at` if the throttle time is not the first field of its response, and
-    `is_exempt` if the time of the request counts for no client.
+    A lane sets `throttle_at` if the throttle time is not the first field of its response, to
+    NO_THROTTLE_TIME if there is none, and `is_exempt` if the time of the request counts for no client.
     """
 
     def __init__(self) -> None:

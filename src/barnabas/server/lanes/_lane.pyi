@@ -9,6 +9,7 @@ DECLINED: int
 RESPONDED: int
 NO_RESPONSE: int
 DELAYED: int
+NO_THROTTLE_TIME: int
 
 class LaneRequest:
     cursor: Cursor

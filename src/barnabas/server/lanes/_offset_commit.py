@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from barnabas.coordinator.groups.offsets.plain_commit import PlainCommit
 from barnabas.security.authorizer.model import AclOperation, group_resource, topic_resource
-from barnabas.server.lanes._lane import DECLINED, RESPONDED, Lane
+from barnabas.server.lanes._lane import DECLINED, NO_THROTTLE_TIME, RESPONDED, Lane
 from barnabas.wire._cursor import Cursor, Sink
 from barnabas.wire.errors import ErrorCode
 
@@ -103,6 +103,8 @@ class OffsetCommitLane(Lane):
         self.partition_count = 0
         if self.version >= _WITH_THROTTLE_TIME:
             sink.int32(0)
+        else:
+            request.throttle_at = NO_THROTTLE_TIME
         sink.length(topic_count, self.is_flexible)
         for _ in range(topic_count):
             if not self.look_at_topic(request, commit):

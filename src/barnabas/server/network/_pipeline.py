@@ -252,7 +252,7 @@ class RequestPipeline:
                 handler_ns=ended_ns - began_ns,
                 is_exempt=request.is_exempt,
             )
-            if throttle_ms > 0 and outcome == _RESPONDED:
+            if throttle_ms > 0 and outcome == _RESPONDED and request.throttle_at >= 0:
                 request.sink.patch_int32(request.throttle_at, throttle_ms)
         if outcome == _RESPONDED:
             is_flexible: cython.bint = route.has_flexible_response_header
