@@ -135,6 +135,31 @@ def test_an_instance_that_starts_again_at_its_address_does_not_wait_for_the_sess
     with_group(kafka_broker, 2, scenario, **{"session.timeout.ms": "60000"})
 
 
+def test_an_instance_that_starts_again_runs_nothing_yet(kafka_broker: Broker) -> None:
+    async def scenario(group: Group) -> None:
+        await group.create("a")
+        states = group.instances[0].herder.instance.status_topic.state
+        await group.wait_for(lambda: len(states.tasks("a")) == 2)
+        dead = group.instances[0]
+        group.forget(dead)
+        await dead.kill()
+        starting = Instance(0, group.properties, group.runs)
+        starting.engine.may_start.clear()
+        group.instances.append(starting)
+        await starting.herder.start()
+        read = starting.herder.instance.status_topic.state
+        await group.wait_for(
+            lambda: (
+                {each.state for each in [read.connectors["a"], *read.tasks("a").values()]}
+                == {State.UNASSIGNED}
+            )
+        )
+        starting.engine.may_start.set()
+        await group.wait_for(lambda: read.connectors["a"].state is State.RUNNING)
+
+    with_group(kafka_broker, 1, scenario)
+
+
 def test_a_connector_moves_from_an_instance_that_has_not_started_it(kafka_broker: Broker) -> None:
     async def scenario(group: Group) -> None:
         await group.create(*NAMES)
