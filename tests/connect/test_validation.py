@@ -297,6 +297,16 @@ class TestOverrides:
         assert errors({**SINK, "producer.override.linger.ms": "x"}) == {}
         assert errors({**SOURCE, "consumer.override.max.poll.records": "x"}) == {}
 
+    @pytest.mark.parametrize("client", ["producer", "consumer", "admin"])
+    def test_are_forbidden_for_clients_of_the_framework_too(self, client: str) -> None:
+        name = f"{client}.override.bootstrap.servers"
+        worker = {"connector.client.config.override.policy": "None"}
+        assert name in errors({**SINK, name: "elsewhere:9092"}, worker)
+        assert name in errors({**SOURCE, name: "elsewhere:9092"}, worker)
+
+    def test_patterns_are_javas(self) -> None:
+        assert errors({**SINK, "topics": "", "topics.regex": "\\p{Alpha}+"}) == {}
+
     def test_passwords_are_hidden(self) -> None:
         validated = validate({**SINK, "consumer.override.sasl.password": "secret"})
         assert "secret" not in str(validated.to_json())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -19,7 +18,9 @@ from barnabas.connect.config_def import (
     one_of,
     parse_value,
 )
+from barnabas.connect.errors import ConfigError
 from barnabas.connect.plugins import Plugin, PluginKind, all_plugins
+from barnabas.connect.transforms.java_regex import compile_java
 
 COMMON: Final = "Common"
 TRANSFORMS: Final = "Transforms"
@@ -92,8 +93,8 @@ def unique_aliases(name: str, value: Any) -> str | None:
 
 def regular_expression(name: str, value: Any) -> str | None:
     try:
-        re.compile(value)
-    except re.error as error:
+        compile_java(value.strip())
+    except ConfigError as error:
         return f"Invalid regex: {error}"
     return None
 

@@ -42,9 +42,3 @@ class ConfigError(ConnectError):
     """Settings are missing or invalid, which was found when they were used."""
 
     java_class = "org.apache.kafka.common.config.ConfigException"
-
-
-class SerializationError(DataError):
-    """Bytes do not have the format that their deserializer reads."""
-
-    java_class = "org.apache.kafka.common.errors.SerializationException"

@@ -55,6 +55,7 @@ from barnabas.connect.plugins import (
     plugin_named,
     resolve_connector,
 )
+from barnabas.connect.transforms.java_regex import compile_java
 from barnabas.connect.validated_config import ValidatedConfig, ValidatedSetting
 
 Config = Mapping[str, str | None]
@@ -297,7 +298,7 @@ def _check_topics(config: Config, section: _Section) -> None:
         )
     pattern = config.get("topics.regex") or ""
     is_valid = has_regex and not section.values["topics.regex"].errors
-    if is_valid and re.fullmatch(pattern.strip(), dead_letters):
+    if is_valid and compile_java(pattern.strip()).fullmatch(dead_letters):
         section.add_error(
             "topics.regex",
             f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "

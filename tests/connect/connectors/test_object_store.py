@@ -208,6 +208,37 @@ def test_fields_make_directories(tmp_path: Path) -> None:
     ]
 
 
+def test_a_record_cannot_choose_a_file_outside_of_its_topic(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    sink = sink_of(
+        root, **{"partitioner.class": "FieldPartitioner", "partition.field.name": "city"}
+    )
+    rows = orders(3)
+    rows[1]["city"] = "a/../../../../outside"
+    rows[2]["city"] = "a/b..c"
+    reporter = Reporter(tolerates_errors=True)
+    sink.commit([write(sink, batch_of(rows), reporter=reporter)])
+    assert [offset for offset, _ in reporter.failed] == [1]
+    assert files(root) == [
+        "topics/orders/city=Praha/orders+0+0000000000.json",
+        "topics/orders/city=a/b..c/orders+0+0000000002.json",
+    ]
+    assert list(tmp_path.iterdir()) == [root]
+
+
+@pytest.mark.parametrize("name", ["../../../outside", "..", "a/b"])
+def test_a_connector_of_any_name_keeps_its_positions_in_its_directory(
+    tmp_path: Path, name: str
+) -> None:
+    root = tmp_path / "root"
+    sink = sink_of(root, name=name)
+    sink.commit([write(sink, batch_of(orders(3)))])
+    assert sink.committed_positions([(ORDERS, 0)]) == {(ORDERS, 0): 3}
+    assert list(tmp_path.iterdir()) == [root]
+    kept = root / "topics" / "_barnabas"
+    assert [path.suffix for path in (kept / "positions").iterdir()] == [".json"]
+
+
 def test_hours_of_a_time_zone_make_directories(tmp_path: Path) -> None:
     sink = sink_of(
         tmp_path,

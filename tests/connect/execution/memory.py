@@ -54,6 +54,8 @@ class World:
     """Records that a sink has committed: topic, partition, offset, value."""
     positions: dict[tuple[str, int], int] = field(default_factory=dict)
     """Positions that a sink keeps with its data."""
+    first_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    """What writers find out to be new."""
     calls: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[Exception]] = field(default_factory=lambda: defaultdict(list))
     """Raised by the next calls, by their names."""
@@ -149,6 +151,11 @@ class ExactMemorySink(MemorySink):
         with self.world.lock:
             return {key: self.world.positions.get(key, 0) for key in partitions}
 
+    def check_offsets(self, offsets: Mapping[tuple[str, int], int | None]) -> bool:
+        with self.world.lock:
+            self.world.positions |= {key: offset or 0 for key, offset in offsets.items()}
+        return True
+
     def commit(self, reports: Sequence[WriteReport]) -> None:
         self.world.call("commit")
         with self.world.lock:
@@ -178,6 +185,9 @@ class MemoryWriter(SinkWriter):
         self._world = world
         self._context = context
         self._records: list[tuple[str, int, int, str | None]] = []
+
+    def first_offsets(self) -> Mapping[tuple[str, int], int]:
+        return self._world.first_offsets
 
     def write(self, batch: ConnectBatch) -> None:
         self._world.call("write")

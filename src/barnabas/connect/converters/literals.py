@@ -180,7 +180,7 @@ class _Reader:
 
     def _quoted(self) -> str:
         self.at += 1
-        written = []
+        written: list[str] = []
         while self.at < len(self._text):
             character = self._text[self.at]
             self.at += 1

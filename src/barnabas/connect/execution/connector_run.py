@@ -49,8 +49,8 @@ class Executor(Protocol):
     def notify(self) -> None:
         """There is something to plan."""
 
-    async def interrupt(self) -> None:
-        """Ends the items in flight of all connectors."""
+    async def interrupt(self, run: ConnectorRun) -> None:
+        """Ends the items in flight of all connectors, if there are some of this one."""
 
 
 class ConnectorRun:
@@ -98,7 +98,7 @@ class ConnectorRun:
                 await self._idle.wait()
         except TimeoutError:
             log.warning("%s: items run for too long and are interrupted", self.name)
-            await self._executor.interrupt()
+            await self._executor.interrupt(self)
         if self._recovery.is_set() and self._work is not None:
             # Or readers wait for transactions that are neither committed nor aborted.
             with contextlib.suppress(TimeoutError):

@@ -14,6 +14,7 @@ from barnabas.connect.errors import ConfigError
 MIN_RETRY_DELAY_MS = 300
 """The first pause of a retry, as in Kafka Connect."""
 
+SERVERS = "bootstrap.servers"
 KEY, VALUE, HEADER = "key.converter", "value.converter", "header.converter"
 DEFAULT_HEADER_CONVERTER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
@@ -154,6 +155,16 @@ def client_settings(
     """Returns the settings of a `producer`, `consumer` or `admin` client of a connector."""
     merged = {**worker, **with_prefix(config, f"{kind}.override.")}
     return {name: text for name, text in merged.items() if name not in without}
+
+
+def require_one_cluster(clients: Mapping[str, str | None], reason: str) -> None:
+    """Raises ConfigError unless the clients, by their kinds, have the same bootstrap.servers."""
+    if len(set(clients.values())) > 1:
+        shown = ", ".join(f"{kind}: {servers}" for kind, servers in clients.items())
+        raise ConfigError(
+            f"Clients have several clusters ({shown}), and need one, because {reason}: set "
+            "bootstrap.servers of all of them, as in producer.override.bootstrap.servers, or none."
+        )
 
 
 def _converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> PluginSettings:

@@ -1,6 +1,7 @@
 """JdbcSource on PostgreSQL and SQLite: modes, positions, tables, errors."""
 
 import datetime
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -479,6 +480,17 @@ def test_a_database_that_is_down_is_tried_again() -> None:
     )
     with pytest.raises(RetriableError, match=r"127.0.0.1:1/db cannot be reached: .*refused"):
         connector.start()
+
+
+def test_a_task_does_not_wait_for_a_database_that_is_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connector = JdbcSource()
+    url = "jdbc:postgresql://127.0.0.1:1/db"
+    connector.configure({"name": "c", "mode": "bulk", "connection.url": url, "query": "SELECT 1"})
+    monkeypatch.setattr(threading.Event, "wait", lambda *_: pytest.fail("it waits"))
+    with pytest.raises(RetriableError, match="cannot be reached"):
+        read(connector, {"query": "query"})
 
 
 def test_a_server_that_restarts_is_a_retriable_error(postgres_server: PostgresServer) -> None:

@@ -22,6 +22,8 @@ TimestampOf = Callable[[ConnectBatch], pa.Array]
 """Returns the time of each record in milliseconds (int64)."""
 
 _PATTERN_LETTERS = {"Y": "%Y", "y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S"}
+_UNSAFE = r"/\.\.(/|$)|\x00"
+"""In values that become directories: a record must not choose a file outside of its topic."""
 _PATTERN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
 
 
@@ -108,6 +110,11 @@ def _by_fields(batch: ConnectBatch, fields: list[str], delimiter: str) -> pa.Arr
                 f"strings and booleans."
             )
         values = column.cast(pa.string()).fill_null("null")
+        if pc.any(pc.match_substring_regex(values, _UNSAFE)).as_py():
+            raise DataError(
+                f"Field {field} of a record has a value that leads to another directory: .. or a "
+                f"zero byte."
+            )
         parts.append(pc.binary_join_element_wise(field, values, "="))
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, delimiter)
 

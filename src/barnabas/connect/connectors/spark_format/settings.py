@@ -16,6 +16,7 @@ from barnabas.connect.config_def import (
     invalid_value,
     not_empty,
 )
+from barnabas.connect.connector import path_segment
 from barnabas.connect.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def checkpoint_location(settings: Mapping[str, Any], name: str, worker: WorkerSe
             f"There is no directory for the checkpoint: set {CHECKPOINT_LOCATION} of the "
             f"connector, or {CHECKPOINT_DIR} of the worker, to one that every worker reaches."
         )
-    return f"{directory.rstrip('/')}/{worker.group_id}/{name}"
+    return f"{directory.rstrip('/')}/{worker.group_id}/{path_segment(name)}"
 
 
 def check_names(config: Mapping[str, str], values: list[ConfigValue]) -> None:

@@ -183,10 +183,10 @@ class SparkSink(SinkConnector):
         topics = sink_topics(config)
         reset = consumer.get("auto.offset.reset", "earliest").strip().lower()
         options = {f"kafka.{name}": text for name, text in source_client(consumer).items()}
-        if topics.names:
+        if topics.pattern is None:
             options["subscribe"] = ",".join(topics.names)
         else:
-            options["subscribePattern"] = topics.pattern
+            options["subscribePattern"] = topics.pattern.pattern
         return (
             session.readStream.format("barnabas")
             .options(**options)
