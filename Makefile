@@ -56,9 +56,12 @@ SECURE ?=
 chaos: $(DEV)  ## kill, pause and isolate three nodes under load, for MINUTES
 	$(BIN)/python -m tests.cluster.chaos --seed $(SEED) --minutes $(MINUTES) --clients $(CLIENTS) $(SECURE:%=--secure)
 
-# A pipeline on Spark whose processes are killed for minutes; each row must be there once.
-chaos-spark: $(DEV)  ## kill the processes of a pipeline on Spark, for MINUTES
-	$(BIN)/python -m tests.spark.exactly_once --seed $(SEED) --minutes $(MINUTES)
+# Pipelines and Connect workers whose processes are killed, for half of the minutes each; each row
+# must be there once.
+HALF = $(shell $(BIN)/python -c 'print($(MINUTES) / 2)')
+chaos-spark: $(DEV)  ## kill the processes of pipelines and connectors on Spark, for MINUTES
+	$(BIN)/python -m tests.spark.exactly_once --seed $(SEED) --minutes $(HALF)
+	$(BIN)/python -m tests.connect.chaos --seed $(SEED) --minutes $(HALF)
 
 # A whole cluster in one process, on a simulated clock, network and disk. A seed is one run of it;
 # with BUG=NAME, that planted bug must be found.

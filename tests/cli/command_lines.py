@@ -180,6 +180,10 @@ BARNABAS_LINES = (
     "connect offsets <name> --set <file> --yes --connect <registry>",
     "connect offsets <name> --connect <registry>",
     "connect plugins <regex> --connect <registry>",
+    "connect new <name> --kind sink --dir .",
+    "connect try <file> <pair> --records <number> --worker <file> -b <broker>",
+    "connect try <name> connector.class=<name> <pair>",
+    "connect replay-dlq <name> --connector <name> --group <name> --dry-run -b <broker>",
     "spark --write <file>",
     "dump-log <file> --records --max-bytes <number>",
 )

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.connect.rest.plugins_of_tests import MODULE
 
-from barnabas.connect.model import ConnectorKind, RequestFailed
+from barnabas.connect.model import ConnectorKind, RequestFailedError
 from barnabas.connect.validated_config import ValidatedConfig, shown_value
 from barnabas.connect.validation import check_connector_config, resolve, validate
 
@@ -35,7 +35,9 @@ def test_a_valid_config_has_a_kind() -> None:
 
 
 def test_a_config_needs_a_class() -> None:
-    with pytest.raises(RequestFailed, match=r"Connector config \{name=x\} contains no connector"):
+    with pytest.raises(
+        RequestFailedError, match=r"Connector config \{name=x\} contains no connector"
+    ):
         validate({"name": "x"})
 
 
@@ -296,6 +298,16 @@ class TestOverrides:
     def test_of_clients_that_are_not_used_are_ignored(self) -> None:
         assert errors({**SINK, "producer.override.linger.ms": "x"}) == {}
         assert errors({**SOURCE, "consumer.override.max.poll.records": "x"}) == {}
+
+    @pytest.mark.parametrize("client", ["producer", "consumer", "admin"])
+    def test_are_forbidden_for_clients_of_the_framework_too(self, client: str) -> None:
+        name = f"{client}.override.bootstrap.servers"
+        worker = {"connector.client.config.override.policy": "None"}
+        assert name in errors({**SINK, name: "elsewhere:9092"}, worker)
+        assert name in errors({**SOURCE, name: "elsewhere:9092"}, worker)
+
+    def test_patterns_are_javas(self) -> None:
+        assert errors({**SINK, "topics": "", "topics.regex": "\\p{Alpha}+"}) == {}
 
     def test_passwords_are_hidden(self) -> None:
         validated = validate({**SINK, "consumer.override.sasl.password": "secret"})

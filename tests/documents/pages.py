@@ -61,7 +61,7 @@ def run_in_shell(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a script in a directory, with `barnabas` and `python` on the PATH."""
     commands = directory / ".venv" / "bin"
-    commands.mkdir(parents=True)
+    commands.mkdir(parents=True, exist_ok=True)
     _add_command(commands / "python", f'exec {sys.executable} "$@"')
     _add_command(commands / "barnabas", f'exec {sys.executable} -m barnabas.cli "$@"')
     (commands / "activate").write_text(f"PATH={commands}:$PATH\n")
@@ -72,6 +72,7 @@ def run_in_shell(
             **os.environ,
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
             "BARNABAS_BOOTSTRAP_SERVER": addresses["localhost:9092"],
+            "BARNABAS_CONNECT": f"http://{addresses.get('localhost:8083', 'localhost:8083')}",
         },
         capture_output=True,
         text=True,

@@ -1,7 +1,8 @@
 """The programs of the documentation run, and its links and names are right.
 
 Other tests run the programs on Spark (test_spark_programs.py), the commands of the examples
-(test_examples.py), and the tests of docs/testing.md (tests/testing/test_documentation.py).
+(test_examples.py), docs/connect.md (test_connect_pages.py), and the tests of docs/testing.md
+(tests/testing/test_documentation.py).
 """
 
 import re
@@ -25,7 +26,12 @@ from tests.documents.pages import (
 
 DOCS = ROOT / "docs"
 OPERATIONS = DOCS / "operations.md"
-RUN_ELSEWHERE = {DOCS / "testing.md", *(page for page in PAGES if "examples" in page.parts)}
+CONNECT = {DOCS / "connect.md", DOCS / "connectors.md"}
+RUN_ELSEWHERE = {
+    DOCS / "testing.md",
+    *CONNECT,
+    *(page for page in PAGES if "examples" in page.parts),
+}
 RUN = {"python", "sh", "properties"}
 NOT_RUN = {"text", "json"}
 """Output and pictures."""

@@ -17,7 +17,7 @@ from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.operations.local_processes import describe_taken_port
 from barnabas.cli.signals import stop_event
 from barnabas.client.compacted_topic import TopicError
-from barnabas.connect.model import ForwardToLeader, RequestFailed
+from barnabas.connect.model import ForwardToLeaderError, RequestFailedError
 from barnabas.connect.worker import RunningWorker, serve_worker
 from barnabas.connect.worker_config import WorkerConfig, WorkerConfigError
 
@@ -96,9 +96,9 @@ async def _put_config(worker: RunningWorker, name: str, config: Mapping[str, str
     """Returns what has been done."""
     try:
         is_new, _ = await worker.herder.put_config(name, config, may_exist=True)
-    except RequestFailed as error:
+    except RequestFailedError as error:
         raise CommandError(f"Connector {name}: {error.message}") from None
-    except ForwardToLeader as forward:
+    except ForwardToLeaderError as forward:
         if forward.leader_url is None:
             raise CommandError(f"Connector {name}: no worker of the group leads yet.") from None
         client = ConnectClient(forward.leader_url)

@@ -3,9 +3,9 @@
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     Width,
     at_least,
     between,
@@ -23,26 +23,26 @@ from barnabas.connect.connector import (
 )
 from barnabas.connect.converters.converter import Converter
 from barnabas.connect.data.batch import ConnectBatch, source_batch
-from barnabas.connect.data.schema import Schema, SchemaField, Type, schema_from_arrow
-from barnabas.connect.errors import ConfigError, ConnectError, DataError, RetriableError
+from barnabas.connect.data.schema import ConnectSchema, SchemaField, Type, schema_from_arrow
+from barnabas.connect.errors import ConnectError, DataError, InvalidConfigError, RetriableError
 from barnabas.connect.transforms.transform import Predicate, Transform, Transformed
 
 __all__ = [
     "AvailableRecords",
     "ConfigDef",
-    "ConfigError",
     "ConfigType",
-    "ConfigValue",
+    "ConfigValueInfo",
     "ConnectBatch",
     "ConnectError",
+    "ConnectSchema",
+    "ConnectorSetting",
     "Converter",
     "DataError",
     "Importance",
+    "InvalidConfigError",
     "Predicate",
     "RetriableError",
-    "Schema",
     "SchemaField",
-    "Setting",
     "SinkConnector",
     "SinkWriter",
     "SourceBatch",

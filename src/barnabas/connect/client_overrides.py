@@ -16,9 +16,9 @@ from barnabas.connect.config_def import (
     HIDDEN,
     REQUIRED,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
 )
 from barnabas.connect.validated_config import ValidatedSetting
 
@@ -36,23 +36,26 @@ _ALLOWLIST: Final = "connector.client.config.override.allowlist"
 def client_overrides(
     config: Mapping[str, str | None], worker: Mapping[str, str], *, is_sink: bool
 ) -> list[ValidatedSetting]:
-    """Returns the overrides of clients that the connector uses.
+    """Returns the overrides of clients that the connector uses, and those that are not allowed.
 
-    One is wrong if its value is, or if the policy of the worker does not allow it.
+    One is wrong if its value is, or if the policy of the worker does not allow it. The policy is
+    for all clients, because the framework has some that a connector of Kafka has not.
     """
     policy = worker.get(_POLICY, "All").strip()
     policy = policy.rpartition(".")[2].removesuffix("ConnectorClientConfigOverridePolicy")
     allowed = _allowed(policy, worker)
     result = []
-    for prefix in _used_clients(config, is_sink=is_sink):
+    used = _used_clients(config, is_sink=is_sink)
+    for prefix in _SETTINGS:
         for name, text in config.items():
-            if not name.startswith(prefix):
-                continue
             override = name.removeprefix(prefix)
+            is_allowed = allowed is None or override in allowed
+            if override == name or (is_allowed and prefix not in used):
+                continue
             declared = _SETTINGS[prefix].get(override)
-            value = ConfigValue(name, HIDDEN if is_secret(override) else text)
+            value = ConfigValueInfo(name, HIDDEN if is_secret(override) else text)
             value.errors += _errors(override, text, declared)
-            if allowed is not None and override not in allowed:
+            if not is_allowed:
                 value.errors.append(
                     f"The '{policy}' policy does not allow '{override}' to be overridden in the "
                     "connector configuration."
@@ -105,7 +108,7 @@ def _definition(name: str, declared: ClientSetting | None) -> OrderedSetting | N
     if declared is None:
         return None
     default: Any = declared.default
-    setting = Setting(
+    setting = ConnectorSetting(
         name,
         ConfigType(declared.type.name),
         REQUIRED if default is NO_DEFAULT else default,

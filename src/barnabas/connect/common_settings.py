@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,15 +10,17 @@ from barnabas.connect.config_def import (
     REQUIRED,
     ConfigDef,
     ConfigType,
+    ConnectorSetting,
     Importance,
-    Setting,
     Validator,
     Width,
     at_least,
     one_of,
     parse_value,
 )
+from barnabas.connect.errors import InvalidConfigError
 from barnabas.connect.plugins import Plugin, PluginKind, all_plugins
+from barnabas.connect.transforms.java_regex import compile_java
 
 COMMON: Final = "Common"
 TRANSFORMS: Final = "Transforms"
@@ -37,7 +38,7 @@ DEFAULT_HEADER_CONVERTER: Final = "org.apache.kafka.connect.storage.SimpleHeader
 class OrderedSetting:
     """A setting with its order in its group."""
 
-    setting: Setting
+    setting: ConnectorSetting
     order: int = -1
     """-1 for a setting without a group."""
 
@@ -92,8 +93,8 @@ def unique_aliases(name: str, value: Any) -> str | None:
 
 def regular_expression(name: str, value: Any) -> str | None:
     try:
-        re.compile(value)
-    except re.error as error:
+        compile_java(value.strip())
+    except InvalidConfigError as error:
         return f"Invalid regex: {error}"
     return None
 
@@ -147,7 +148,7 @@ def installed_version(plugin: Plugin | None, version: str | None) -> Validator:
 
 def _for_all(version: str | None) -> list[OrderedSetting]:
     common = (
-        Setting(
+        ConnectorSetting(
             "name",
             ConfigType.STRING,
             doc="The name of the connector, which no other connector of the cluster has.",
@@ -157,7 +158,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.MEDIUM,
             display_name="Connector name",
         ),
-        Setting(
+        ConnectorSetting(
             "connector.class",
             ConfigType.STRING,
             doc="The class of the connector: Java's class name, its short form such as "
@@ -167,7 +168,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.LONG,
             display_name="Connector class",
         ),
-        Setting(
+        ConnectorSetting(
             "connector.plugin.version",
             ConfigType.STRING,
             version,
@@ -178,7 +179,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.MEDIUM,
             display_name="Connector version",
         ),
-        Setting(
+        ConnectorSetting(
             "tasks.max",
             ConfigType.INT,
             1,
@@ -189,7 +190,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.SHORT,
             display_name="Tasks max",
         ),
-        Setting(
+        ConnectorSetting(
             "tasks.max.enforce",
             ConfigType.BOOLEAN,
             True,
@@ -202,7 +203,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
         *_converter_settings("key"),
         *_converter_settings("value"),
         *_converter_settings("header"),
-        Setting(
+        ConnectorSetting(
             "transforms",
             ConfigType.LIST,
             [],
@@ -213,7 +214,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.LONG,
             display_name="Transforms",
         ),
-        Setting(
+        ConnectorSetting(
             "predicates",
             ConfigType.LIST,
             [],
@@ -224,7 +225,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.LONG,
             display_name="Predicates",
         ),
-        Setting(
+        ConnectorSetting(
             "config.action.reload",
             ConfigType.STRING,
             "restart",
@@ -238,7 +239,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
         ),
     )
     errors = (
-        Setting(
+        ConnectorSetting(
             "errors.retry.timeout",
             ConfigType.LONG,
             0,
@@ -248,7 +249,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.MEDIUM,
             display_name="Retry Timeout for Errors",
         ),
-        Setting(
+        ConnectorSetting(
             "errors.retry.delay.max.ms",
             ConfigType.LONG,
             60_000,
@@ -257,7 +258,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.MEDIUM,
             display_name="Maximum Delay Between Retries for Errors",
         ),
-        Setting(
+        ConnectorSetting(
             "errors.tolerance",
             ConfigType.STRING,
             "none",
@@ -268,7 +269,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.SHORT,
             display_name="Error Tolerance",
         ),
-        Setting(
+        ConnectorSetting(
             "errors.log.enable",
             ConfigType.BOOLEAN,
             False,
@@ -277,7 +278,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
             width=Width.SHORT,
             display_name="Log Errors",
         ),
-        Setting(
+        ConnectorSetting(
             "errors.log.include.messages",
             ConfigType.BOOLEAN,
             False,
@@ -293,7 +294,7 @@ def _for_all(version: str | None) -> list[OrderedSetting]:
     ]
 
 
-def _converter_settings(part: str) -> tuple[Setting, Setting]:
+def _converter_settings(part: str) -> tuple[ConnectorSetting, ConnectorSetting]:
     what = part.capitalize()
     kind = PluginKind.HEADER_CONVERTER if part == "header" else PluginKind.CONVERTER
 
@@ -301,7 +302,7 @@ def _converter_settings(part: str) -> tuple[Setting, Setting]:
         return [plugin.name for plugin in all_plugins(kind)]
 
     return (
-        Setting(
+        ConnectorSetting(
             f"{part}.converter",
             ConfigType.CLASS,
             None,
@@ -313,7 +314,7 @@ def _converter_settings(part: str) -> tuple[Setting, Setting]:
             width=Width.SHORT,
             display_name=f"{what} converter class",
         ),
-        Setting(
+        ConnectorSetting(
             f"{part}.converter.plugin.version",
             ConfigType.STRING,
             None,
@@ -343,7 +344,7 @@ def _with_default_of(worker: Mapping[str, str], each: OrderedSetting) -> Ordered
 
 _DEAD_LETTERS: Final = (
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "errors.deadletterqueue.topic.name",
             ConfigType.STRING,
             "",
@@ -356,7 +357,7 @@ _DEAD_LETTERS: Final = (
         6,
     ),
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "errors.deadletterqueue.topic.replication.factor",
             ConfigType.SHORT,
             3,
@@ -368,7 +369,7 @@ _DEAD_LETTERS: Final = (
         7,
     ),
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "errors.deadletterqueue.context.headers.enable",
             ConfigType.BOOLEAN,
             False,
@@ -385,7 +386,7 @@ _DEAD_LETTERS: Final = (
 
 _OF_SINKS: Final = (
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "topics",
             ConfigType.LIST,
             [],
@@ -398,7 +399,7 @@ _OF_SINKS: Final = (
         4,
     ),
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "topics.regex",
             ConfigType.STRING,
             "",
@@ -417,7 +418,7 @@ _OF_SINKS: Final = (
 
 _OF_SOURCES: Final = (
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "topic.creation.groups",
             ConfigType.LIST,
             [],
@@ -431,7 +432,7 @@ _OF_SOURCES: Final = (
         1,
     ),
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "exactly.once.support",
             ConfigType.STRING,
             "requested",
@@ -445,7 +446,7 @@ _OF_SOURCES: Final = (
         2,
     ),
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "transaction.boundary",
             ConfigType.STRING,
             "poll",
@@ -459,7 +460,7 @@ _OF_SOURCES: Final = (
         3,
     ),
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "transaction.boundary.interval.ms",
             ConfigType.LONG,
             None,
@@ -474,7 +475,7 @@ _OF_SOURCES: Final = (
         4,
     ),
     OrderedSetting(
-        Setting(
+        ConnectorSetting(
             "offsets.storage.topic",
             ConfigType.STRING,
             None,
@@ -496,7 +497,7 @@ _OF_EXECUTION: Final = tuple(
     OrderedSetting(setting, order)
     for order, setting in enumerate(
         (
-            Setting(
+            ConnectorSetting(
                 "barnabas.max.rows.per.task",
                 ConfigType.INT,
                 500_000,
@@ -507,7 +508,7 @@ _OF_EXECUTION: Final = tuple(
                 width=Width.MEDIUM,
                 display_name="Rows per Task",
             ),
-            Setting(
+            ConnectorSetting(
                 "barnabas.restart.initial.ms",
                 ConfigType.LONG,
                 1_000,
@@ -519,7 +520,7 @@ _OF_EXECUTION: Final = tuple(
                 width=Width.MEDIUM,
                 display_name="First Pause before a Restart",
             ),
-            Setting(
+            ConnectorSetting(
                 "barnabas.restart.max.ms",
                 ConfigType.LONG,
                 60_000,
@@ -530,7 +531,7 @@ _OF_EXECUTION: Final = tuple(
                 width=Width.MEDIUM,
                 display_name="Longest Pause before a Restart",
             ),
-            Setting(
+            ConnectorSetting(
                 "barnabas.query",
                 ConfigType.STRING,
                 "shared",
@@ -563,8 +564,10 @@ def topic_creation_settings(
     is_default = defaults is None
     group = DEFAULT_GROUP if is_default else f"{TOPIC_CREATION}: {alias}"
 
-    def number(name: str, type_: ConfigType, validator: Validator, doc: str, title: str) -> Setting:
-        return Setting(
+    def number(
+        name: str, type_: ConfigType, validator: Validator, doc: str, title: str
+    ) -> ConnectorSetting:
+        return ConnectorSetting(
             name,
             type_,
             REQUIRED if defaults is None else defaults.get(name, -1),
@@ -577,7 +580,7 @@ def topic_creation_settings(
         )
 
     settings = (
-        Setting(
+        ConnectorSetting(
             "include",
             ConfigType.LIST,
             [".*"] if is_default else [],
@@ -588,7 +591,7 @@ def topic_creation_settings(
             width=Width.LONG,
             display_name=f"Inclusion Topic Pattern for {group}",
         ),
-        Setting(
+        ConnectorSetting(
             "exclude",
             ConfigType.LIST,
             [],

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
 
 class ConfigType(StrEnum):
@@ -70,7 +70,7 @@ Recommender = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
 @dataclass(slots=True, frozen=True)
-class Setting:
+class ConnectorSetting:
     """One setting."""
 
     name: str
@@ -91,7 +91,7 @@ class Setting:
 
 
 @dataclass(slots=True)
-class ConfigValue:
+class ConfigValueInfo:
     """A setting with its value, and what is wrong with it."""
 
     name: str
@@ -105,20 +105,20 @@ class ConfigValue:
 class ConfigDef:
     """An ordered set of settings. It is not changed after its creation."""
 
-    def __init__(self, *settings: Setting) -> None:
-        self._settings: dict[str, Setting] = {}
+    def __init__(self, *settings: ConnectorSetting) -> None:
+        self._settings: dict[str, ConnectorSetting] = {}
         for setting in settings:
             if setting.name in self._settings:
-                raise ConfigError(f"Configuration {setting.name} is defined twice.")
+                raise InvalidConfigError(f"Configuration {setting.name} is defined twice.")
             self._settings[setting.name] = setting
 
-    def __iter__(self) -> Iterator[Setting]:
+    def __iter__(self) -> Iterator[ConnectorSetting]:
         return iter(self._settings.values())
 
     def __contains__(self, name: str) -> bool:
         return name in self._settings
 
-    def __getitem__(self, name: str) -> Setting:
+    def __getitem__(self, name: str) -> ConnectorSetting:
         return self._settings[name]
 
     def __add__(self, other: ConfigDef) -> ConfigDef:
@@ -130,7 +130,7 @@ class ConfigDef:
         """The groups of the settings, in the order in which they first appear."""
         return list(dict.fromkeys(each.group for each in self if each.group is not None))
 
-    def validate(self, config: Mapping[str, str | None]) -> list[ConfigValue]:
+    def validate(self, config: Mapping[str, str | None]) -> list[ConfigValueInfo]:
         """Returns the value and the errors of each setting."""
         values = {setting.name: _parsed(setting, config) for setting in self}
         parsed = {name: value.value for name, value in values.items()}
@@ -144,16 +144,16 @@ class ConfigDef:
         values = [_parsed(setting, config) for setting in self]
         for value in values:
             for error in value.errors:
-                raise ConfigError(error)
+                raise InvalidConfigError(error)
         return {value.name: value.value for value in values}
 
 
-def _parsed(setting: Setting, config: Mapping[str, str | None]) -> ConfigValue:
-    result = ConfigValue(setting.name)
+def _parsed(setting: ConnectorSetting, config: Mapping[str, str | None]) -> ConfigValueInfo:
+    result = ConfigValueInfo(setting.name)
     if setting.name in config:
         try:
             result.value = parse_value(setting.name, config[setting.name], setting.type)
-        except ConfigError as error:
+        except InvalidConfigError as error:
             result.errors.append(str(error))
             return result
     elif setting.is_required:
@@ -166,7 +166,7 @@ def _parsed(setting: Setting, config: Mapping[str, str | None]) -> ConfigValue:
     if setting.validator is not None:
         try:
             complaint = setting.validator(setting.name, result.value)
-        except ConfigError as error:
+        except InvalidConfigError as error:
             result.errors.append(str(error))
             return result
         if complaint is not None:
@@ -192,7 +192,7 @@ def parse_value(name: str, text: str | None, type_: ConfigType) -> Any:
     match type_:
         case ConfigType.BOOLEAN:
             if trimmed.lower() not in ("true", "false"):
-                raise ConfigError(
+                raise InvalidConfigError(
                     invalid_value(name, text, "Expected value to be either true or false")
                 )
             return trimmed.lower() == "true"
@@ -203,7 +203,7 @@ def parse_value(name: str, text: str | None, type_: ConfigType) -> Any:
                 return float(trimmed)
             except ValueError:
                 complaint = f"Not a number of type {type_}"
-                raise ConfigError(invalid_value(name, text, complaint)) from None
+                raise InvalidConfigError(invalid_value(name, text, complaint)) from None
         case ConfigType.LIST:
             return re.split(r"\s*,\s*", trimmed) if trimmed else []
         case ConfigType.PASSWORD:
@@ -219,7 +219,7 @@ def _parse_integer(name: str, text: str, type_: ConfigType) -> int:
     limit = 1 << (_BITS[type_] - 1)
     if re.fullmatch(r"[+-]?[0-9]{1,20}", text) and -limit <= int(text) < limit:
         return int(text)
-    raise ConfigError(invalid_value(name, text, f"Not a number of type {type_}"))
+    raise InvalidConfigError(invalid_value(name, text, f"Not a number of type {type_}"))
 
 
 def _text(value: Any) -> str:
@@ -291,6 +291,6 @@ def all_of(*validators: Validator) -> Validator:
     return validate
 
 
-def errors_of(values: Iterable[ConfigValue]) -> list[str]:
+def errors_of(values: Iterable[ConfigValueInfo]) -> list[str]:
     """Returns the errors of all settings, in their order."""
     return [error for value in values for error in value.errors]

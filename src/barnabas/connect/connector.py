@@ -18,8 +18,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import quote
 
-from barnabas.connect.config_def import ConfigDef, ConfigValue
+from barnabas.connect.config_def import ConfigDef, ConfigValueInfo
 from barnabas.connect.data.batch import ConnectBatch
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ Position = Mapping[str, Any]
 """How far a partition was read, such as {"position": 4711}: JSON primitives."""
 
 TopicPartition = tuple[str, int]
+
+
+def path_segment(name: str) -> str:
+    """Returns the name of a connector as one segment of a path: it may have slashes, or be `..`."""
+    segment = quote(name, safe=" ")
+    return segment.replace(".", "%2E") if segment in (".", "..") else segment
 
 
 class Connector(ABC):
@@ -53,7 +60,7 @@ class Connector(ABC):
         """Returns the settings of the connector, without those that all connectors have."""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         """Returns each setting with its value and errors.
 
         Override it for rules between settings, or to test a connection. Begin with the result of
@@ -162,6 +169,11 @@ class WriteReport:
 class SinkWriter(ABC):
     """Writes the records of one task of one micro-batch."""
 
+    def first_offsets(self) -> Mapping[TopicPartition, int]:
+        """Returns where the records begin that were not written before, by an attempt whose report
+        was lost. Called once, before `write`, which does not get the records before these."""
+        return {}
+
     @abstractmethod
     def write(self, batch: ConnectBatch) -> None:
         """Takes records, those of a partition in order. Raises RetriableError if the target is
@@ -181,8 +193,9 @@ class SinkConnector(Connector):
     def committed_positions(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int] | None:
-        """Returns positions that are kept with the data. The group's offsets are used for partitions
-        without one, and for all if it returns None.
+        """Returns positions that are kept with the data.
+
+        The group's offsets are used for partitions without one, and for all if it returns None.
 
         Called in the driver, after `start`, and when partitions are added.
         """

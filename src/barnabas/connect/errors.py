@@ -38,13 +38,7 @@ class IllegalFieldError(DataError):
     java_class = "java.lang.IllegalArgumentException"
 
 
-class ConfigError(ConnectError):
+class InvalidConfigError(ConnectError):
     """Settings are missing or invalid, which was found when they were used."""
 
     java_class = "org.apache.kafka.common.config.ConfigException"
-
-
-class SerializationError(DataError):
-    """Bytes do not have the format that their deserializer reads."""
-
-    java_class = "org.apache.kafka.common.errors.SerializationException"

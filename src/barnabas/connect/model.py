@@ -70,7 +70,7 @@ class StoredOffset:
     offset: Mapping[str, Any] | None
 
 
-class RequestFailed(Exception):
+class RequestFailedError(Exception):
     """A request of the REST API fails: its HTTP status, and the message of its body."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -79,7 +79,7 @@ class RequestFailed(Exception):
         self.message = message
 
 
-class ForwardToLeader(Exception):
+class ForwardToLeaderError(Exception):
     """Only the leader of the group can serve the request."""
 
     def __init__(self, leader_url: str | None) -> None:

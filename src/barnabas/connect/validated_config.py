@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.connect.common_settings import OrderedSetting
-from barnabas.connect.config_def import HIDDEN, ConfigType, ConfigValue
+from barnabas.connect.config_def import HIDDEN, ConfigType, ConfigValueInfo
 from barnabas.connect.model import ConnectorKind
 
 
@@ -15,7 +15,7 @@ class ValidatedSetting:
     """A setting with its value. Without a definition, the connector does not have the setting."""
 
     definition: OrderedSetting | None
-    value: ConfigValue
+    value: ConfigValueInfo
 
 
 @dataclass(slots=True)

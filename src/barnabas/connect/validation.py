@@ -31,15 +31,15 @@ from barnabas.connect.common_settings import (
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     Width,
     parse_value,
 )
 from barnabas.connect.connector import Connector, SinkConnector
 from barnabas.connect.errors import ConnectError
-from barnabas.connect.model import ConnectorKind, RequestFailed
+from barnabas.connect.model import ConnectorKind, RequestFailedError
 from barnabas.connect.plugins import (
     CONNECTOR_KINDS,
     PluginKind,
@@ -55,6 +55,7 @@ from barnabas.connect.plugins import (
     plugin_named,
     resolve_connector,
 )
+from barnabas.connect.transforms.java_regex import compile_java
 from barnabas.connect.validated_config import ValidatedConfig, ValidatedSetting
 
 Config = Mapping[str, str | None]
@@ -81,7 +82,7 @@ def resolve(config: Config, worker: Mapping[str, str]) -> dict[str, str | None]:
     given = {name: text for name, text in config.items() if text is not None}
     resolved, problems = resolve_references(given, worker)
     if problems:
-        raise RequestFailed(400, "; ".join(problems))
+        raise RequestFailedError(400, "; ".join(problems))
     return {**config, **resolved}
 
 
@@ -92,7 +93,7 @@ def check_connector_config(
     validated = validate(config, worker)
     errors = validated.errors
     if errors:
-        raise RequestFailed(
+        raise RequestFailedError(
             400,
             f"Connector configuration is invalid and contains the following {len(errors)} "
             "error(s):\n" + "\n".join([*errors, _HINT]),
@@ -108,7 +109,9 @@ def validate(config: Config, worker: Mapping[str, str] | None = None) -> Validat
     worker = worker or {}
     name = config.get("connector.class")
     if name is None:
-        raise RequestFailed(400, f"Connector config {java_map(config)} contains no connector type")
+        raise RequestFailedError(
+            400, f"Connector config {java_map(config)} contains no connector type"
+        )
     connector = _connector(name, config)
     is_sink = issubclass(connector, SinkConnector)
     validated = ValidatedConfig(name, ConnectorKind.SINK if is_sink else ConnectorKind.SOURCE)
@@ -143,7 +146,7 @@ def plugin_settings(name: str) -> list[OrderedSetting]:
     try:
         found, kind = find_plugin(name)
     except PluginNotFoundError:
-        raise RequestFailed(404, f"Unknown plugin {name}.") from None
+        raise RequestFailedError(404, f"Unknown plugin {name}.") from None
     own = ordered(found.config_def())
     if kind not in CONNECTOR_KINDS:
         return own
@@ -160,7 +163,7 @@ class _Section:
     """Definitions and values by name; a value may have no definition."""
 
     definitions: dict[str, OrderedSetting] = field(default_factory=dict)
-    values: dict[str, ConfigValue] = field(default_factory=dict)
+    values: dict[str, ConfigValueInfo] = field(default_factory=dict)
 
     @classmethod
     def validated(
@@ -185,7 +188,7 @@ class _Section:
         return _Section(self.definitions | other.definitions, self.values | other.values)
 
     def add_error(self, name: str, error: str, value: Any = None) -> None:
-        self.values.setdefault(name, ConfigValue(name, value)).errors.append(error)
+        self.values.setdefault(name, ConfigValueInfo(name, value)).errors.append(error)
 
     def settings(self) -> list[ValidatedSetting]:
         """Returns the values without a definition first, as Kafka does."""
@@ -195,7 +198,7 @@ class _Section:
             if name not in self.definitions
         ]
         defined = [
-            ValidatedSetting(definition, self.values.get(name, ConfigValue(name)))
+            ValidatedSetting(definition, self.values.get(name, ConfigValueInfo(name)))
             for name, definition in self.definitions.items()
         ]
         return undefined + defined
@@ -217,7 +220,7 @@ def _connector(name: str, config: Config) -> type[Connector]:
     try:
         return find_connector(name, config)
     except ConnectError as error:
-        raise RequestFailed(400, str(error)) from None
+        raise RequestFailedError(400, str(error)) from None
 
 
 def _version(name: str | None, *kinds: PluginKind) -> str | None:
@@ -262,10 +265,10 @@ def _connector_section(connector: type[Connector], config: Config) -> _Section:
     try:
         definitions = ordered(connector.config_def())
         values = connector.validate(given)
-    except RequestFailed:
+    except RequestFailedError:
         raise
     except Exception as error:  # whatever the class of a user raises
-        raise RequestFailed(
+        raise RequestFailedError(
             500, f"{connector.__name__} cannot validate: {type(error).__name__}: {error}"
         ) from error
     return _Section(
@@ -297,7 +300,7 @@ def _check_topics(config: Config, section: _Section) -> None:
         )
     pattern = config.get("topics.regex") or ""
     is_valid = has_regex and not section.values["topics.regex"].errors
-    if is_valid and re.fullmatch(pattern.strip(), dead_letters):
+    if is_valid and compile_java(pattern.strip()).fullmatch(dead_letters):
         section.add_error(
             "topics.regex",
             f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "
@@ -334,7 +337,7 @@ class _Aliases:
     noun: str
     """Kafka's name of the interface."""
     find: Callable[[str], Any]
-    implicit: tuple[Setting, ...] = ()
+    implicit: tuple[ConnectorSetting, ...] = ()
     """Settings that each of them has."""
 
 
@@ -345,14 +348,14 @@ _TRANSFORM_ALIASES: Final = _Aliases(
     "Transformation",
     find_transform,
     (
-        Setting(
+        ConnectorSetting(
             "predicate",
             ConfigType.STRING,
             None,
             doc="The alias of the predicate that decides which records the transform is applied "
             "to.",
         ),
-        Setting(
+        ConnectorSetting(
             "negate",
             ConfigType.BOOLEAN,
             False,
@@ -377,7 +380,7 @@ def _section_of_alias(config: Config, aliases: _Aliases, alias: str) -> _Section
     group = f"{aliases.group}: {alias}"
     name = (config.get(f"{prefix}type") or "").strip()
     plugin = plugin_named(name, aliases.kind) if name else None
-    type_setting = Setting(
+    type_setting = ConnectorSetting(
         "type",
         ConfigType.CLASS,
         doc=f"The class of the {aliases.noun.lower()} '{alias}'.",
@@ -388,7 +391,7 @@ def _section_of_alias(config: Config, aliases: _Aliases, alias: str) -> _Section
         recommender=lambda _: [each.name for each in all_plugins(aliases.kind)],
     )
     version = None if plugin is None else plugin.version
-    version_setting = Setting(
+    version_setting = ConnectorSetting(
         "plugin.version",
         ConfigType.STRING,
         version,
@@ -413,7 +416,7 @@ def _section_of_alias(config: Config, aliases: _Aliases, alias: str) -> _Section
     return section
 
 
-def _own_settings(name: str, aliases: _Aliases) -> tuple[list[Setting], str | None]:
+def _own_settings(name: str, aliases: _Aliases) -> tuple[list[ConnectorSetting], str | None]:
     """Returns the settings of a transform or predicate, and what is wrong with its class."""
     if not name:
         return [], None
@@ -431,7 +434,7 @@ def _own_settings(name: str, aliases: _Aliases) -> tuple[list[Setting], str | No
 _IMPORTANCES: Final = tuple(Importance)
 
 
-def _rank(setting: Setting) -> tuple[bool, int, str]:
+def _rank(setting: ConnectorSetting) -> tuple[bool, int, str]:
     """Orders settings as Kafka does: required ones first, then by importance and name."""
     return not setting.is_required, _IMPORTANCES.index(setting.importance), setting.name
 

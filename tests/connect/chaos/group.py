@@ -126,8 +126,8 @@ class ConnectGroup:
         return next((each.state for each in self._found(connector)), None)
 
     def not_running(self, names: Sequence[str]) -> list[str]:
-        """Returns what is not RUNNING, on a worker that lives, of connectors and their tasks."""
-        living = {worker.id for worker in self.workers if worker.is_responsive}
+        """Returns what is not RUNNING, on a healthy worker, of connectors and their tasks."""
+        living = {worker.id for worker in self.healthy()}
         for worker in self.workers:
             if not worker.is_responsive:
                 continue

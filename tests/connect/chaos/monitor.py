@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from tests.connect.chaos.group import ConnectGroup
 from tests.connect.chaos.worker import SESSION_TIMEOUT_S, WorkerProcess
@@ -38,16 +38,16 @@ class StateMonitor(threading.Thread):
                 self._false_since_s.clear()
                 continue
             try:
-                false = set(self._false_states(healthy[0]))
+                false = set(self._false_states(healthy))
             except OSError:
                 continue
             self._add(false, time.monotonic())
 
-    def _false_states(self, worker: WorkerProcess) -> Iterator[tuple[str, str]]:
-        statuses = self._group.statuses(worker)
-        absent = {other.id for other in self._group.workers if not other.is_responsive}
-        for name, status in statuses.items():
-            if status.state == "RUNNING" and status.worker_id in absent:
+    def _false_states(self, healthy: Sequence[WorkerProcess]) -> Iterator[tuple[str, str]]:
+        """A worker that has been started again runs nothing before it is healthy."""
+        living = {worker.id for worker in healthy}
+        for name, status in self._group.statuses(healthy[0]).items():
+            if status.state == "RUNNING" and status.worker_id not in living:
                 yield name, status.worker_id
 
     def _add(self, false: set[tuple[str, str]], now_s: float) -> None:

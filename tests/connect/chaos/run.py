@@ -131,8 +131,8 @@ class ConnectChaos:
         for spec in self.specs:
             self.group.send("PUT", f"/connectors/{spec.name}/config", dict(spec.config))
         self._load.start()
-        self._wait(lambda: not self._not_running(), "all connectors are RUNNING", START_TIMEOUT_S)
-        self._log("all connectors are RUNNING")
+        if self._wait(lambda: not self._not_running(), "all RUNNING", START_TIMEOUT_S):
+            self._log("all connectors are RUNNING")
 
     def _inject_faults(self) -> None:
         rng = self._rng
@@ -145,8 +145,9 @@ class ConnectChaos:
             self._apply(faults, hold_s)
             self.faults += len(faults)
             time.sleep(pause_s)
-            if heals:
-                self._wait(lambda: not self._not_running(), "all RUNNING again", HEAL_TIMEOUT_S)
+            if heals and self._wait(
+                lambda: not self._not_running(), "all RUNNING again", HEAL_TIMEOUT_S
+            ):
                 self._log("all connectors are RUNNING again")
             self._check_processes()
 
@@ -180,15 +181,17 @@ class ConnectChaos:
             if not worker.is_running:
                 self.group.start(worker)
         for spec in self.specs:
-            with self._as_finding():
+            try:
                 self.group.send("PUT", f"/connectors/{spec.name}/config", dict(spec.config))
                 self.group.send("PUT", f"/connectors/{spec.name}/resume")
+            except UnexpectedResponseError as error:
+                self.add_finding(str(error))
         self._wait(
             lambda: len(self.group.healthy()) == WORKERS and not self._not_running(),
             "all workers are healthy and all connectors RUNNING",
             HEAL_TIMEOUT_S,
         )
-        self._log(f"all RUNNING after {time.monotonic() - began_s:.1f} s")
+        self._log(f"healed after {time.monotonic() - began_s:.1f} s")
 
     def _complete(self, count: int) -> None:
         """Waits until everything has arrived, and nothing is left to do."""
@@ -260,38 +263,20 @@ class ConnectChaos:
     def _not_running(self) -> list[str]:
         return self.group.not_running([spec.name for spec in self.specs])
 
-    def _wait(self, condition: Callable[[], object], what: str, timeout_s: float) -> None:
-        """What is not true in time is a violation."""
-        with self._as_finding():
-            try:
-                wait_until(condition, what, timeout_s, poll_s=0.25)
-            except TimeoutError as error:
-                detail = "; ".join([*self._not_running(), *self._inspector.open_transactions()])
-                raise TimeoutError(f"{error}: {detail}") from None
-
-    def _as_finding(self) -> "_Findings":
-        return _Findings(self)
+    def _wait(self, condition: Callable[[], object], what: str, timeout_s: float) -> bool:
+        """Returns whether the condition is true in time. If not, that is a violation."""
+        try:
+            wait_until(condition, what, timeout_s, poll_s=0.25)
+        except TimeoutError as error:
+            detail = "; ".join([*self._not_running(), *self._inspector.open_transactions()])
+            self.add_finding(f"{error}: {detail}")
+            return False
+        return True
 
     def _log(self, text: str) -> None:
         line = f"{time.monotonic() - self._began_s:7.1f} s  {text}"
         self.events.append(line)
         print(line, flush=True)
-
-
-class _Findings:
-    """Turns errors of waiting and of requests into findings."""
-
-    def __init__(self, run: ConnectChaos) -> None:
-        self._run = run
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, TimeoutError | UnexpectedResponseError):
-            self._run.add_finding(str(error))
-            return True
-        return False
 
 
 def _broker_settings(brokers: int) -> dict[str, str]:

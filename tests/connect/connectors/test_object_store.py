@@ -17,19 +17,19 @@ from barnabas.connect.connectors.object_store import ObjectStoreSink, S3Sink
 from barnabas.connect.connectors.object_store.partitioners import path_pattern
 from barnabas.connect.connectors.object_store.stores import open_store
 from barnabas.connect.data.batch import ConnectBatch, headers_type
-from barnabas.connect.data.schema import Schema, SchemaField, Type
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.data.schema import ConnectSchema, SchemaField, Type
+from barnabas.connect.errors import InvalidConfigError
 
 ORDERS = "orders"
 CONFLUENT = "io.confluent.connect.s3"
 
-ROW = Schema(
+ROW = ConnectSchema(
     Type.STRUCT,
     name="order",
     fields=(
-        SchemaField("id", Schema(Type.INT32)),
-        SchemaField("city", Schema(Type.STRING, is_optional=True)),
-        SchemaField("at", Schema(Type.INT64)),
+        SchemaField("id", ConnectSchema(Type.INT32)),
+        SchemaField("city", ConnectSchema(Type.STRING, is_optional=True)),
+        SchemaField("at", ConnectSchema(Type.INT64)),
     ),
 )
 
@@ -53,7 +53,7 @@ def batch_of(
     start: int = 0,
     partition: int = 0,
     topic: str = ORDERS,
-    schema: Schema | None = ROW,
+    schema: ConnectSchema | None = ROW,
     values: pa.Array | None = None,
 ) -> ConnectBatch:
     count = len(rows)
@@ -173,7 +173,7 @@ def test_json_files_can_be_compressed(tmp_path: Path) -> None:
 def test_bytes_are_written_with_a_separator(tmp_path: Path) -> None:
     sink = sink_of(tmp_path, **{"format.class": "bytearray", "format.bytearray.separator": ";"})
     values = pa.array([b"a", b"", b"ccc"])
-    batch = batch_of([None] * 3, schema=Schema(Type.BYTES), values=values)
+    batch = batch_of([None] * 3, schema=ConnectSchema(Type.BYTES), values=values)
     sink.commit([write(sink, batch)])
     (name,) = files(tmp_path)
     assert (tmp_path / name).read_bytes() == b"a;;ccc;"
@@ -181,7 +181,7 @@ def test_bytes_are_written_with_a_separator(tmp_path: Path) -> None:
 
 
 def test_another_schema_begins_another_file(tmp_path: Path) -> None:
-    other = Schema(Type.STRUCT, fields=(SchemaField("id", Schema(Type.INT32)),))
+    other = ConnectSchema(Type.STRUCT, fields=(SchemaField("id", ConnectSchema(Type.INT32)),))
     values = pa.array([{"id": 9}], other.arrow_type())
     sink = sink_of(tmp_path, **{"flush.size": "10"})
     changed = batch_of([None], start=2, schema=other, values=values)
@@ -206,6 +206,37 @@ def test_fields_make_directories(tmp_path: Path) -> None:
         "topics/orders/city=Wien/id=1/orders+0+0000000001.json",
         "topics/orders/city=null/id=2/orders+0+0000000002.json",
     ]
+
+
+def test_a_record_cannot_choose_a_file_outside_of_its_topic(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    sink = sink_of(
+        root, **{"partitioner.class": "FieldPartitioner", "partition.field.name": "city"}
+    )
+    rows = orders(3)
+    rows[1]["city"] = "a/../../../../outside"
+    rows[2]["city"] = "a/b..c"
+    reporter = Reporter(tolerates_errors=True)
+    sink.commit([write(sink, batch_of(rows), reporter=reporter)])
+    assert [offset for offset, _ in reporter.failed] == [1]
+    assert files(root) == [
+        "topics/orders/city=Praha/orders+0+0000000000.json",
+        "topics/orders/city=a/b..c/orders+0+0000000002.json",
+    ]
+    assert list(tmp_path.iterdir()) == [root]
+
+
+@pytest.mark.parametrize("name", ["../../../outside", "..", "a/b"])
+def test_a_connector_of_any_name_keeps_its_positions_in_its_directory(
+    tmp_path: Path, name: str
+) -> None:
+    root = tmp_path / "root"
+    sink = sink_of(root, name=name)
+    sink.commit([write(sink, batch_of(orders(3)))])
+    assert sink.committed_positions([(ORDERS, 0)]) == {(ORDERS, 0): 3}
+    assert list(tmp_path.iterdir()) == [root]
+    kept = root / "topics" / "_barnabas"
+    assert [path.suffix for path in (kept / "positions").iterdir()] == [".json"]
 
 
 def test_hours_of_a_time_zone_make_directories(tmp_path: Path) -> None:
@@ -254,7 +285,7 @@ def test_path_formats_are_translated(java: str, python: str) -> None:
 
 @pytest.mark.parametrize("text", ["'open", "QQ"])
 def test_invalid_path_formats_are_rejected(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"path\.format"):
+    with pytest.raises(InvalidConfigError, match=r"path\.format"):
         path_pattern(text)
 
 
@@ -336,7 +367,7 @@ def test_invalid_settings_are_found(changes: dict[str, str], expected: str) -> N
 
 
 def test_an_unknown_address_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="gs"):
+    with pytest.raises(InvalidConfigError, match="gs"):
         open_store({"store.url": "gs://bucket"})
 
 

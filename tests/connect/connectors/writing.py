@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from barnabas.connect import (
     ConnectBatch,
-    Schema,
+    ConnectSchema,
     SinkConnector,
+    SinkWriter,
     SourceBatch,
     SourceConnector,
     WriteContext,
@@ -44,9 +46,9 @@ def context(
 
 def records(
     values: Sequence[Any] | pa.Array,
-    schema: Schema | None,
+    schema: ConnectSchema | None,
     keys: Sequence[Any] | pa.Array | None = None,
-    key_schema: Schema | None = None,
+    key_schema: ConnectSchema | None = None,
     *,
     topic: str = "t",
     partition: int = 0,
@@ -63,7 +65,7 @@ def records(
     )
 
 
-def _array(values: Sequence[Any] | pa.Array, schema: Schema | None) -> pa.Array:
+def _array(values: Sequence[Any] | pa.Array, schema: ConnectSchema | None) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
     return pa.array(values, None if schema is None else schema.arrow_type())
@@ -75,14 +77,24 @@ def write(
     """Writes the batches in one task, and commits them."""
     writer = sink.open(context(ranges_of(batches), reporter, sink.name, attempt))
     try:
-        for batch in batches:
-            writer.write(batch)
+        write_new(writer, *batches)
         report = writer.close()
     except BaseException:
         writer.abort()
         raise
     sink.commit([report])
     return report
+
+
+def write_new(writer: SinkWriter, *batches: ConnectBatch) -> None:
+    """Passes the records to the writer that it does not have, as the engine does."""
+    first_offsets = writer.first_offsets()
+    for batch in batches:
+        topics, partitions = batch.topic.to_pylist(), batch.partition.to_pylist()
+        starts = [first_offsets.get(key, 0) for key in zip(topics, partitions, strict=True)]
+        is_new = pc.greater_equal(batch.offset, pa.array(starts, pa.int64()))
+        if is_new.true_count:
+            writer.write(batch.filter(is_new))
 
 
 def ranges_of(batches: Iterable[ConnectBatch]) -> dict[TopicPartition, tuple[int, int]]:

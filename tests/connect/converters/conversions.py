@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from barnabas.connect.converters.converter import Conversion, Converter
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 
 C = TypeVar("C", bound=Converter)
 
@@ -34,9 +34,9 @@ def dumps(document: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def rows(conversion: Conversion) -> list[tuple[Schema | None, Any]]:
+def rows(conversion: Conversion) -> list[tuple[ConnectSchema | None, Any]]:
     """Returns schema and value of each row, and checks that the runs are contiguous."""
-    found: list[tuple[Schema | None, Any]] = []
+    found: list[tuple[ConnectSchema | None, Any]] = []
     for run in conversion.runs:
         assert run.start == len(found)
         run.values.validate(full=True)

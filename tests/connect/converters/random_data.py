@@ -13,7 +13,7 @@ from barnabas.connect.data.schema import (
     SCALE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
 )
@@ -38,40 +38,42 @@ PRIMITIVES = st.sampled_from(
 
 
 @st.composite
-def leaves(draw: st.DrawFn) -> Schema:
+def leaves(draw: st.DrawFn) -> ConnectSchema:
     is_optional = draw(st.booleans())
     match draw(st.integers(0, 5)):
         case 0:
             scale = draw(st.integers(0, 9))
-            return Schema(Type.BYTES, is_optional, DECIMAL, 1, parameters={SCALE: str(scale)})
+            return ConnectSchema(
+                Type.BYTES, is_optional, DECIMAL, 1, parameters={SCALE: str(scale)}
+            )
         case 1:
             type_, name = draw(
                 st.sampled_from([(Type.INT32, DATE), (Type.INT32, TIME), (Type.INT64, TIMESTAMP)])
             )
-            return Schema(type_, is_optional, name, 1)
-    return Schema(draw(PRIMITIVES), is_optional)
+            return ConnectSchema(type_, is_optional, name, 1)
+    return ConnectSchema(draw(PRIMITIVES), is_optional)
 
 
 @st.composite
-def structs(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schema:
+def structs(draw: st.DrawFn, inner: st.SearchStrategy[ConnectSchema]) -> ConnectSchema:
     names = draw(st.lists(NAMES, min_size=1, max_size=4, unique_by=str.lower))
     fields = tuple(SchemaField(name, draw(inner)) for name in names)
     name = draw(st.none() | NAMES)
-    return Schema(Type.STRUCT, draw(st.booleans()), name, fields=fields)
+    return ConnectSchema(Type.STRUCT, draw(st.booleans()), name, fields=fields)
 
 
 @st.composite
-def arrays(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schema:
-    return Schema(Type.ARRAY, draw(st.booleans()), value_schema=draw(inner))
+def arrays(draw: st.DrawFn, inner: st.SearchStrategy[ConnectSchema]) -> ConnectSchema:
+    return ConnectSchema(Type.ARRAY, draw(st.booleans()), value_schema=draw(inner))
 
 
 @st.composite
-def maps(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schema:
-    key = Schema(draw(st.sampled_from([Type.STRING, Type.INT32, Type.BOOLEAN])))
-    return Schema(Type.MAP, draw(st.booleans()), key_schema=key, value_schema=draw(inner))
+def maps(draw: st.DrawFn, inner: st.SearchStrategy[ConnectSchema]) -> ConnectSchema:
+    key = ConnectSchema(draw(st.sampled_from([Type.STRING, Type.INT32, Type.BOOLEAN])))
+    return ConnectSchema(Type.MAP, draw(st.booleans()), key_schema=key, value_schema=draw(inner))
 
 
-def nested(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
+def nested(inner: st.SearchStrategy[ConnectSchema]) -> st.SearchStrategy[ConnectSchema]:
     return structs(inner) | arrays(inner) | maps(inner)
 
 
@@ -79,12 +81,12 @@ SCHEMAS = st.recursive(leaves(), nested, max_leaves=6)
 STRUCTS = structs(SCHEMAS).map(lambda schema: replace(schema, is_optional=False))
 
 
-def value_of(schema: Schema) -> st.SearchStrategy[Any]:
+def value_of(schema: ConnectSchema) -> st.SearchStrategy[Any]:
     present = _present(schema)
     return st.none() | present if schema.is_optional else present
 
 
-def _present(schema: Schema) -> st.SearchStrategy[Any]:
+def _present(schema: ConnectSchema) -> st.SearchStrategy[Any]:
     match schema.name:
         case name if name == DECIMAL:
             scale = int(schema.parameters[SCALE])

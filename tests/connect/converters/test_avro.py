@@ -26,16 +26,18 @@ from barnabas.connect.data.schema import (
     SCALE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
     struct_schema,
 )
-from barnabas.connect.errors import ConfigError, DataError, RetriableError
+from barnabas.connect.errors import DataError, InvalidConfigError, RetriableError
 from barnabas.registry.service import SchemaRegistry
 from barnabas.schemas.framing import id_prefix
 
-ORDER = struct_schema({"id": Schema(Type.INT64), "name": Schema(Type.STRING, True)}, "shop.Order")
+ORDER = struct_schema(
+    {"id": ConnectSchema(Type.INT64), "name": ConnectSchema(Type.STRING, True)}, "shop.Order"
+)
 
 
 @pytest.fixture
@@ -56,7 +58,9 @@ def avro(schema: Any, value: Any, schema_id: int) -> bytes:
 
 
 @given(data=st.data(), schema=SCHEMAS, is_enhanced=st.booleans())
-def test_rows_are_read_as_they_were_written(data: Any, schema: Schema, is_enhanced: bool) -> None:
+def test_rows_are_read_as_they_were_written(
+    data: Any, schema: ConnectSchema, is_enhanced: bool
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         FakeRegistry.installed(patch, AvroConverter)
         settings = {"schema.registry.url": "http://registry"}
@@ -74,7 +78,7 @@ def test_rows_are_read_as_they_were_written(data: Any, schema: Schema, is_enhanc
 
 
 @given(STRUCTS)
-def test_schemas_are_read_as_they_were_written(schema: Schema) -> None:
+def test_schemas_are_read_as_they_were_written(schema: ConnectSchema) -> None:
     mapping = AvroMapping()
     assert mapping.connect_schema(parse_reader_schema(mapping.avro_text(schema), {})) == schema
 
@@ -82,12 +86,14 @@ def test_schemas_are_read_as_they_were_written(schema: Schema) -> None:
 def test_the_text_of_a_schema_is_confluents() -> None:
     schema = struct_schema(
         {
-            "id": Schema(Type.INT8, doc="the id"),
-            "at": Schema(Type.INT64, True, TIMESTAMP, 1),
-            "price": Schema(Type.BYTES, name=DECIMAL, version=1, parameters={SCALE: "2"}),
-            "n": Schema(Type.INT32, True, default=5),
-            "tags": Schema(
-                Type.MAP, key_schema=Schema(Type.INT32), value_schema=Schema(Type.STRING)
+            "id": ConnectSchema(Type.INT8, doc="the id"),
+            "at": ConnectSchema(Type.INT64, True, TIMESTAMP, 1),
+            "price": ConnectSchema(Type.BYTES, name=DECIMAL, version=1, parameters={SCALE: "2"}),
+            "n": ConnectSchema(Type.INT32, True, default=5),
+            "tags": ConnectSchema(
+                Type.MAP,
+                key_schema=ConnectSchema(Type.INT32),
+                value_schema=ConnectSchema(Type.STRING),
             ),
         },
         "shop.Order",
@@ -298,14 +304,16 @@ def test_a_value_that_the_latest_schema_cannot_represent_is_an_error_of_its_row(
         },
     )
     column = pa.array(["RED", "BLUE", None, "RED"])
-    written = converter.from_connect("topic", Schema(Type.STRING, True), column)
+    written = converter.from_connect("topic", ConnectSchema(Type.STRING, True), column)
     assert [each.row for each in written.errors] == [1]
     assert "not a symbol of enum Color" in str(written.errors[0].error)
     assert values(converter.to_connect("topic", written.payloads)) == ["RED", None, None, "RED"]
 
 
 def test_defaults_are_written_instead_of_nulls(converter: AvroConverter) -> None:
-    schema = struct_schema({"a": Schema(Type.INT32, default=7), "b": Schema(Type.STRING)})
+    schema = struct_schema(
+        {"a": ConnectSchema(Type.INT32, default=7), "b": ConnectSchema(Type.STRING)}
+    )
     column = pa.array([{"a": None, "b": "x"}], schema.arrow_type())
     written = converter.from_connect("topic", schema, column)
     assert values(converter.to_connect("topic", written.payloads)) == [{"a": 7, "b": "x"}]
@@ -362,7 +370,9 @@ def test_a_registry_that_does_not_respond_can_be_asked_again(
 
 
 def test_names_that_avro_does_not_allow_are_errors_or_scrubbed(registry: FakeRegistry) -> None:
-    schema = struct_schema({"a-b": Schema(Type.INT32), "1": Schema(Type.INT32)}, "my-shop.Order!")
+    schema = struct_schema(
+        {"a-b": ConnectSchema(Type.INT32), "1": ConnectSchema(Type.INT32)}, "my-shop.Order!"
+    )
     column = pa.array([{"a-b": 1, "1": 2}], schema.arrow_type())
     settings = {"schema.registry.url": "http://registry"}
     with pytest.raises(DataError, match=r"scrub\.invalid\.names"):
@@ -373,9 +383,9 @@ def test_names_that_avro_does_not_allow_are_errors_or_scrubbed(registry: FakeReg
 
 
 def test_structs_of_one_name_may_differ(converter: AvroConverter) -> None:
-    inner = struct_schema({"a": Schema(Type.INT32)}, "x.Inner")
-    other = struct_schema({"b": Schema(Type.STRING)}, "x.Inner")
-    unnamed = struct_schema({"c": Schema(Type.BOOLEAN)})
+    inner = struct_schema({"a": ConnectSchema(Type.INT32)}, "x.Inner")
+    other = struct_schema({"b": ConnectSchema(Type.STRING)}, "x.Inner")
+    unnamed = struct_schema({"c": ConnectSchema(Type.BOOLEAN)})
     schema = struct_schema(
         {"i": inner, "j": inner, "k": other, "l": unnamed, "m": replace(inner, is_optional=True)}
     )
@@ -404,9 +414,9 @@ def test_unions_are_structs_with_a_field_for_each_member(
 
 def test_an_unknown_strategy_is_an_error_of_the_settings() -> None:
     settings = {"schema.registry.url": "http://x", "value.subject.name.strategy": "Other"}
-    with pytest.raises(ConfigError, match="TopicNameStrategy"):
+    with pytest.raises(InvalidConfigError, match="TopicNameStrategy"):
         configured(AvroConverter, settings)
-    with pytest.raises(ConfigError, match=r"schema\.registry\.url"):
+    with pytest.raises(InvalidConfigError, match=r"schema\.registry\.url"):
         configured(AvroConverter, {})
 
 
@@ -431,7 +441,9 @@ def test_a_real_registry_has_the_schemas(schema_registry: SchemaRegistry) -> Non
 
 
 def test_fields_that_are_not_known_are_kept_in_the_order_of_the_schema() -> None:
-    schema = Schema(Type.STRUCT, fields=tuple(SchemaField(n, Schema(Type.INT32)) for n in "cab"))
+    schema = ConnectSchema(
+        Type.STRUCT, fields=tuple(SchemaField(n, ConnectSchema(Type.INT32)) for n in "cab")
+    )
     mapping = AvroMapping(has_metadata=False)
     again = mapping.connect_schema(parse_reader_schema(mapping.avro_text(schema), {}))
     assert [each.name for each in again.fields] == ["c", "a", "b"]

@@ -20,7 +20,7 @@ from barnabas.connect.converters.headers import (
     StringHeaderConverter,
 )
 from barnabas.connect.converters.literals import parse_literal
-from barnabas.connect.data.schema import DATE, DECIMAL, SCALE, TIME, TIMESTAMP, Schema, Type
+from barnabas.connect.data.schema import DATE, DECIMAL, SCALE, TIME, TIMESTAMP, ConnectSchema, Type
 
 
 def configured(
@@ -34,66 +34,78 @@ def configured(
 @pytest.mark.parametrize(
     ("text", "schema", "value"),
     [
-        ("", Schema(Type.STRING), ""),
-        ("a text", Schema(Type.STRING), "a text"),
-        (" spaces ", Schema(Type.STRING), " spaces "),
+        ("", ConnectSchema(Type.STRING), ""),
+        ("a text", ConnectSchema(Type.STRING), "a text"),
+        (" spaces ", ConnectSchema(Type.STRING), " spaces "),
         ("null", None, None),
-        ("1e400", Schema(Type.STRING), "1e400"),
-        ("1,2", Schema(Type.STRING), "1,2"),
-        ("true", Schema(Type.BOOLEAN), True),
-        ("True", Schema(Type.STRING), "True"),
-        ("12", Schema(Type.INT8), 12),
-        ("-129", Schema(Type.INT16), -129),
-        ("+40000", Schema(Type.INT32), 40000),
-        ("9223372036854775807", Schema(Type.INT64), 2**63 - 1),
+        ("1e400", ConnectSchema(Type.STRING), "1e400"),
+        ("1,2", ConnectSchema(Type.STRING), "1,2"),
+        ("true", ConnectSchema(Type.BOOLEAN), True),
+        ("True", ConnectSchema(Type.STRING), "True"),
+        ("12", ConnectSchema(Type.INT8), 12),
+        ("-129", ConnectSchema(Type.INT16), -129),
+        ("+40000", ConnectSchema(Type.INT32), 40000),
+        ("9223372036854775807", ConnectSchema(Type.INT64), 2**63 - 1),
         (
             "9223372036854775808",
-            Schema(Type.BYTES, name=DECIMAL, version=1, parameters={SCALE: "0"}),
+            ConnectSchema(Type.BYTES, name=DECIMAL, version=1, parameters={SCALE: "0"}),
             Decimal(2**63),
         ),
-        ("1.5", Schema(Type.FLOAT32), 1.5),
-        ("1.5e300", Schema(Type.FLOAT64), 1.5e300),
-        ("1.0", Schema(Type.INT8), 1),
-        ("12a", Schema(Type.STRING), "12a"),
-        ("-", Schema(Type.STRING), "-"),
-        ("2024-02-29", Schema(Type.INT32, name=DATE, version=1), date(2024, 2, 29)),
-        ("2024-13-29", Schema(Type.STRING), "2024-13-29"),
-        ("01:02:03.004Z", Schema(Type.INT32, name=TIME, version=1), time(1, 2, 3, 4000)),
+        ("1.5", ConnectSchema(Type.FLOAT32), 1.5),
+        ("1.5e300", ConnectSchema(Type.FLOAT64), 1.5e300),
+        ("1.0", ConnectSchema(Type.INT8), 1),
+        ("12a", ConnectSchema(Type.STRING), "12a"),
+        ("-", ConnectSchema(Type.STRING), "-"),
+        ("2024-02-29", ConnectSchema(Type.INT32, name=DATE, version=1), date(2024, 2, 29)),
+        ("2024-13-29", ConnectSchema(Type.STRING), "2024-13-29"),
+        ("01:02:03.004Z", ConnectSchema(Type.INT32, name=TIME, version=1), time(1, 2, 3, 4000)),
         (
             "2024-02-29T01:02:03.004Z",
-            Schema(Type.INT64, name=TIMESTAMP, version=1),
+            ConnectSchema(Type.INT64, name=TIMESTAMP, version=1),
             datetime(2024, 2, 29, 1, 2, 3, 4000, UTC),
         ),
-        ("[1, 300]", Schema(Type.ARRAY, value_schema=Schema(Type.INT16)), [1, 300]),
-        ("[1, 2.5]", Schema(Type.ARRAY, value_schema=Schema(Type.FLOAT32)), [1.0, 2.5]),
+        ("[1, 300]", ConnectSchema(Type.ARRAY, value_schema=ConnectSchema(Type.INT16)), [1, 300]),
+        (
+            "[1, 2.5]",
+            ConnectSchema(Type.ARRAY, value_schema=ConnectSchema(Type.FLOAT32)),
+            [1.0, 2.5],
+        ),
         (
             '["a\\"b", null]',
-            Schema(Type.ARRAY, value_schema=Schema(Type.STRING, is_optional=True)),
+            ConnectSchema(Type.ARRAY, value_schema=ConnectSchema(Type.STRING, is_optional=True)),
             ['a"b', None],
         ),
         (
             '{"a": [true], "b": []}',
-            Schema(Type.STRING),
+            ConnectSchema(Type.STRING),
             '{"a": [true], "b": []}',
         ),
         (
             '{"a": 1, "b": 2}',
-            Schema(Type.MAP, key_schema=Schema(Type.STRING), value_schema=Schema(Type.INT8)),
+            ConnectSchema(
+                Type.MAP,
+                key_schema=ConnectSchema(Type.STRING),
+                value_schema=ConnectSchema(Type.INT8),
+            ),
             [("a", 1), ("b", 2)],
         ),
         (
             "[2024-02-29T01:02:03.004Z]",
-            Schema(Type.ARRAY, value_schema=Schema(Type.INT64, name=TIMESTAMP, version=1)),
+            ConnectSchema(
+                Type.ARRAY, value_schema=ConnectSchema(Type.INT64, name=TIMESTAMP, version=1)
+            ),
             [datetime(2024, 2, 29, 1, 2, 3, 4000, UTC)],
         ),
-        ('[1, "a"]', Schema(Type.STRING), '[1, "a"]'),
-        ("[1", Schema(Type.STRING), "[1"),
-        ("[1,]", Schema(Type.STRING), "[1,]"),
-        ("{a:1}", Schema(Type.STRING), "{a:1}"),
-        ("[" * 2000, Schema(Type.STRING), "[" * 2000),
+        ('[1, "a"]', ConnectSchema(Type.STRING), '[1, "a"]'),
+        ("[1", ConnectSchema(Type.STRING), "[1"),
+        ("[1,]", ConnectSchema(Type.STRING), "[1,]"),
+        ("{a:1}", ConnectSchema(Type.STRING), "{a:1}"),
+        ("[" * 2000, ConnectSchema(Type.STRING), "[" * 2000),
     ],
 )
-def test_the_type_of_a_text_is_inferred(text: str, schema: Schema | None, value: Any) -> None:
+def test_the_type_of_a_text_is_inferred(
+    text: str, schema: ConnectSchema | None, value: Any
+) -> None:
     literal = parse_literal(text)
     assert (literal.schema, literal.value) == (schema, value)
 
@@ -127,7 +139,7 @@ def test_values_are_written_as_text() -> None:
 
 def test_other_converters_serve_headers_too() -> None:
     integers = configured(IntegerHeaderConverter)
-    written = integers.to_bytes(Schema(Type.INT32), pa.array([1], pa.int32())).payloads
+    written = integers.to_bytes(ConnectSchema(Type.INT32), pa.array([1], pa.int32())).payloads
     assert written.to_pylist() == [b"\0\0\0\1"]
     assert values(integers.to_values(written)) == [1]
     text = configured(StringHeaderConverter)

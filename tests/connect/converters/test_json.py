@@ -23,12 +23,12 @@ from barnabas.connect.converters.json import JsonConverter
 from barnabas.connect.data.schema import (
     DECIMAL,
     SCALE,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
     struct_schema,
 )
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.errors import DataError, InvalidConfigError
 
 INT32 = {"type": "int32", "optional": False}
 NAMED = {
@@ -62,7 +62,7 @@ def envelope(schema: Any, payload: Any) -> bytes:
 
 @given(data=st.data(), schema=SCHEMAS, decimal_format=st.sampled_from(["BASE64", "NUMERIC"]))
 def test_rows_with_a_schema_are_read_as_they_were_written(
-    data: Any, schema: Schema, decimal_format: str
+    data: Any, schema: ConnectSchema, decimal_format: str
 ) -> None:
     converter = configured(JsonConverter, {"decimal.format": decimal_format})
     column = pa.array(data.draw(st.lists(value_of(schema), max_size=5)), schema.arrow_type())
@@ -231,8 +231,8 @@ def test_a_null_that_a_field_requires_is_an_error_when_it_is_written(
 ) -> None:
     schema = struct_schema(
         {
-            "a": struct_schema({"b": Schema(Type.INT32)}),
-            "l": Schema(Type.ARRAY, value_schema=Schema(Type.INT32)),
+            "a": struct_schema({"b": ConnectSchema(Type.INT32)}),
+            "l": ConnectSchema(Type.ARRAY, value_schema=ConnectSchema(Type.INT32)),
         }
     )
     column = pa.array(
@@ -259,7 +259,7 @@ def test_a_null_that_a_field_requires_is_an_error_when_it_is_written(
 
 
 def test_a_null_of_an_optional_schema_has_an_envelope(converter: JsonConverter) -> None:
-    schema = Schema(Type.INT32, is_optional=True)
+    schema = ConnectSchema(Type.INT32, is_optional=True)
     written = converter.from_connect("topic", schema, pa.array([None, 1], pa.int32()))
     assert written.payloads.to_pylist() == [
         b'{"schema":{"type":"int32","optional":true},"payload":null}',
@@ -278,7 +278,7 @@ def test_the_schema_of_a_sink_may_be_in_its_settings() -> None:
 def test_a_schema_in_the_settings_must_be_valid() -> None:
     with pytest.raises(DataError, match="Unknown schema type"):
         configured(JsonConverter, {"schema.content": '{"type":"x"}'})
-    with pytest.raises(ConfigError, match=r"decimal\.format"):
+    with pytest.raises(InvalidConfigError, match=r"decimal\.format"):
         configured(JsonConverter, {"decimal.format": "x"})
 
 
@@ -518,7 +518,9 @@ def test_times_are_written_as_numbers_without_a_schema(schemaless: JsonConverter
 
 
 def test_field_names_are_quoted() -> None:
-    schema = Schema(Type.STRUCT, fields=(SchemaField('a"\n\U0001f600', Schema(Type.INT8)),))
+    schema = ConnectSchema(
+        Type.STRUCT, fields=(SchemaField('a"\n\U0001f600', ConnectSchema(Type.INT8)),)
+    )
     converter = configured(JsonConverter, {"schemas.enable": "false"})
     written = converter.from_connect(
         "topic", schema, pa.array([{'a"\n\U0001f600': 1}], schema.arrow_type())

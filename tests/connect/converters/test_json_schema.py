@@ -19,7 +19,7 @@ from barnabas.connect.data.schema import (
     DECIMAL,
     JSON_TEXT,
     SCALE,
-    Schema,
+    ConnectSchema,
     Type,
     struct_schema,
 )
@@ -40,7 +40,9 @@ def converter(registry: FakeRegistry) -> JsonSchemaConverter:
 
 
 @given(data=st.data(), schema=SCHEMAS, decimal_format=st.sampled_from(["BASE64", "NUMERIC"]))
-def test_rows_are_read_as_they_were_written(data: Any, schema: Schema, decimal_format: str) -> None:
+def test_rows_are_read_as_they_were_written(
+    data: Any, schema: ConnectSchema, decimal_format: str
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         FakeRegistry.installed(patch, JsonSchemaConverter)
         converter = configured(JsonSchemaConverter, {**SETTINGS, "decimal.format": decimal_format})
@@ -60,13 +62,17 @@ def test_the_text_of_a_schema_is_confluents(
 ) -> None:
     schema = struct_schema(
         {
-            "id": Schema(Type.INT8, doc="the id"),
-            "day": Schema(Type.INT32, True, DATE, 1),
-            "tags": Schema(
-                Type.MAP, key_schema=Schema(Type.STRING), value_schema=Schema(Type.INT64)
+            "id": ConnectSchema(Type.INT8, doc="the id"),
+            "day": ConnectSchema(Type.INT32, True, DATE, 1),
+            "tags": ConnectSchema(
+                Type.MAP,
+                key_schema=ConnectSchema(Type.STRING),
+                value_schema=ConnectSchema(Type.INT64),
             ),
-            "counts": Schema(
-                Type.MAP, key_schema=Schema(Type.INT32), value_schema=Schema(Type.STRING)
+            "counts": ConnectSchema(
+                Type.MAP,
+                key_schema=ConnectSchema(Type.INT32),
+                value_schema=ConnectSchema(Type.STRING),
             ),
         },
         "shop.Order",
@@ -238,7 +244,9 @@ def test_any_bytes_are_read_or_rejected(documents: list[bytes]) -> None:
 
 def test_a_real_registry_has_the_schemas(schema_registry: SchemaRegistry) -> None:
     topic = f"orders-{uuid4().hex}"
-    schema = struct_schema({"id": Schema(Type.INT64), "name": Schema(Type.STRING, True)}, "Order")
+    schema = struct_schema(
+        {"id": ConnectSchema(Type.INT64), "name": ConnectSchema(Type.STRING, True)}, "Order"
+    )
     settings = {"schema.registry.url": schema_registry.url}
     column = pa.array([{"id": 1, "name": "a"}], schema.arrow_type())
     written = configured(JsonSchemaConverter, settings).from_connect(topic, schema, column)

@@ -9,8 +9,8 @@ import pytest
 from tests.connect.converters.conversions import configured, values
 
 from barnabas.connect.converters.plain import ByteArrayConverter, StringConverter
-from barnabas.connect.data.schema import Schema, Type
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.data.schema import ConnectSchema, Type
+from barnabas.connect.errors import DataError, InvalidConfigError
 
 TEXTS = ["", "a", None, "\u00e9\u20ac\U0001f600"]
 
@@ -38,7 +38,7 @@ def test_bytes_outside_the_encoding_are_replaced_as_in_java() -> None:
 
 
 def test_an_unknown_encoding_is_an_error_of_the_settings() -> None:
-    with pytest.raises(ConfigError, match=r"converter\.encoding"):
+    with pytest.raises(InvalidConfigError, match=r"converter\.encoding"):
         configured(StringConverter, {"converter.encoding": "no"})
 
 
@@ -90,4 +90,4 @@ def test_other_values_are_not_bytes() -> None:
     ):
         converter.from_connect("topic", None, pa.array(["a"]))
     with pytest.raises(DataError, match="Invalid schema type for ByteArrayConverter: STRING"):
-        converter.from_connect("topic", Schema(Type.STRING), pa.array(["a"]))
+        converter.from_connect("topic", ConnectSchema(Type.STRING), pa.array(["a"]))

@@ -23,7 +23,7 @@ from barnabas.connect.data.schema import (
     SCALE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
     struct_schema,
@@ -56,14 +56,14 @@ def payload(text: str, name: str, schema_id: int, /, **fields: Any) -> bytes:
     return id_prefix(schema_id) + indexes + bytes(message.SerializeToString())
 
 
-def required(schema: Schema) -> Schema:
+def required(schema: ConnectSchema) -> ConnectSchema:
     return replace(schema, is_optional=False)
 
 
-def repeated(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
+def repeated(inner: st.SearchStrategy[ConnectSchema]) -> st.SearchStrategy[ConnectSchema]:
     items = inner.map(required)
     mapped = maps(items).map(required)
-    return items.map(lambda item: Schema(Type.ARRAY, value_schema=item)) | mapped
+    return items.map(lambda item: ConnectSchema(Type.ARRAY, value_schema=item)) | mapped
 
 
 MESSAGES = st.recursive(
@@ -74,7 +74,7 @@ MESSAGES = st.recursive(
 
 
 @given(data=st.data(), schema=MESSAGES)
-def test_rows_are_read_as_they_were_written(data: Any, schema: Schema) -> None:
+def test_rows_are_read_as_they_were_written(data: Any, schema: ConnectSchema) -> None:
     with pytest.MonkeyPatch.context() as patch:
         FakeRegistry.installed(patch, ProtobufConverter)
         converter = configured(ProtobufConverter, SETTINGS)
@@ -91,17 +91,20 @@ def test_rows_are_read_as_they_were_written(data: Any, schema: Schema) -> None:
 def test_the_text_of_a_schema_is_confluents() -> None:
     schema = struct_schema(
         {
-            "id": Schema(Type.INT8),
-            "name": Schema(Type.STRING, True),
-            "price": Schema(Type.BYTES, name=DECIMAL, version=1, parameters={SCALE: "2"}),
-            "day": Schema(Type.INT32, True, DATE, 1),
-            "time": Schema(Type.INT32, True, TIME, 1),
-            "at": Schema(Type.INT64, True, TIMESTAMP, 1),
-            "lines": Schema(
-                Type.ARRAY, value_schema=struct_schema({"sku": Schema(Type.STRING)}, "shop.Line")
+            "id": ConnectSchema(Type.INT8),
+            "name": ConnectSchema(Type.STRING, True),
+            "price": ConnectSchema(Type.BYTES, name=DECIMAL, version=1, parameters={SCALE: "2"}),
+            "day": ConnectSchema(Type.INT32, True, DATE, 1),
+            "time": ConnectSchema(Type.INT32, True, TIME, 1),
+            "at": ConnectSchema(Type.INT64, True, TIMESTAMP, 1),
+            "lines": ConnectSchema(
+                Type.ARRAY,
+                value_schema=struct_schema({"sku": ConnectSchema(Type.STRING)}, "shop.Line"),
             ),
-            "tags": Schema(
-                Type.MAP, key_schema=Schema(Type.STRING), value_schema=Schema(Type.FLOAT64)
+            "tags": ConnectSchema(
+                Type.MAP,
+                key_schema=ConnectSchema(Type.STRING),
+                value_schema=ConnectSchema(Type.FLOAT64),
             ),
         },
         "shop.Order",
@@ -259,13 +262,15 @@ def test_messages_of_one_file_keep_their_order(
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        (Schema(Type.STRING), "Protobuf needs a struct"),
+        (ConnectSchema(Type.STRING), "Protobuf needs a struct"),
         (
             struct_schema(
                 {
-                    "a": Schema(
+                    "a": ConnectSchema(
                         Type.ARRAY,
-                        value_schema=Schema(Type.ARRAY, value_schema=Schema(Type.INT32)),
+                        value_schema=ConnectSchema(
+                            Type.ARRAY, value_schema=ConnectSchema(Type.INT32)
+                        ),
                     )
                 }
             ),
@@ -274,20 +279,20 @@ def test_messages_of_one_file_keep_their_order(
         (
             struct_schema(
                 {
-                    "a": Schema(
+                    "a": ConnectSchema(
                         Type.MAP,
-                        key_schema=Schema(Type.FLOAT64),
-                        value_schema=Schema(Type.INT32),
+                        key_schema=ConnectSchema(Type.FLOAT64),
+                        value_schema=ConnectSchema(Type.INT32),
                     )
                 }
             ),
             "a key of a Protobuf map cannot be a double",
         ),
-        (struct_schema({"a-b": Schema(Type.INT32)}), "scrub.invalid.names"),
+        (struct_schema({"a-b": ConnectSchema(Type.INT32)}), "scrub.invalid.names"),
     ],
 )
 def test_schemas_that_protobuf_does_not_have_are_errors(
-    converter: ProtobufConverter, schema: Schema, message: str
+    converter: ProtobufConverter, schema: ConnectSchema, message: str
 ) -> None:
     value: Any = "x" if schema.type is Type.STRING else {}
     column = pa.array([value], schema.arrow_type())
@@ -302,7 +307,7 @@ def test_schemas_that_protobuf_does_not_have_are_errors(
 
 
 def test_null_elements_are_errors_of_their_row(converter: ProtobufConverter) -> None:
-    items = Schema(Type.ARRAY, value_schema=Schema(Type.INT32, is_optional=True))
+    items = ConnectSchema(Type.ARRAY, value_schema=ConnectSchema(Type.INT32, is_optional=True))
     schema = struct_schema({"a": items})
     column = pa.array([{"a": [1]}, {"a": [1, None]}, {"a": []}], schema.arrow_type())
     written = converter.from_connect("topic", schema, column)
@@ -325,7 +330,9 @@ def test_any_bytes_are_read_or_rejected(documents: list[bytes]) -> None:
 
 def test_a_real_registry_has_the_schemas(schema_registry: SchemaRegistry) -> None:
     topic = f"orders-{uuid4().hex}"
-    schema = struct_schema({"id": Schema(Type.INT64), "name": Schema(Type.STRING, True)}, "Order")
+    schema = struct_schema(
+        {"id": ConnectSchema(Type.INT64), "name": ConnectSchema(Type.STRING, True)}, "Order"
+    )
     settings = {"schema.registry.url": schema_registry.url}
     column = pa.array([{"id": 1, "name": None}], schema.arrow_type())
     written = configured(ProtobufConverter, settings).from_connect(topic, schema, column)

@@ -12,7 +12,7 @@ from barnabas.connect.data.schema import (
     DECIMAL,
     SCALE,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     Type,
     decimal_schema,
     java_type_name,
@@ -22,18 +22,18 @@ from barnabas.connect.data.schema_json import schema_from_json, schema_to_json
 from barnabas.connect.errors import DataError, SchemaBuildError
 
 
-def no_default(schema: Schema, document: Any) -> Any:
+def no_default(schema: ConnectSchema, document: Any) -> Any:
     raise AssertionError("the schema has no default")
 
 
 @given(SCHEMAS)
-def test_schemas_are_read_from_the_json_that_is_written(schema: Schema) -> None:
+def test_schemas_are_read_from_the_json_that_is_written(schema: ConnectSchema) -> None:
     text = schema_to_json(schema, lambda _schema: "", json.dumps)
     assert schema_from_json(text, no_default) == schema
 
 
 def test_the_members_of_a_schema_have_kafkas_order() -> None:
-    schema = Schema(
+    schema = ConnectSchema(
         Type.MAP,
         True,
         "name",
@@ -41,8 +41,8 @@ def test_the_members_of_a_schema_have_kafkas_order() -> None:
         "doc",
         [],
         {"p": "q"},
-        key_schema=Schema(Type.STRING),
-        value_schema=Schema(Type.INT8),
+        key_schema=ConnectSchema(Type.STRING),
+        value_schema=ConnectSchema(Type.INT8),
     )
     assert list(json.loads(schema_to_json(schema, lambda _schema: "{}", json.dumps))) == [
         "type",
@@ -86,7 +86,7 @@ def test_a_deeply_nested_schema_is_an_error() -> None:
 
 
 @given(SCHEMAS)
-def test_the_schema_of_an_arrow_type_has_that_type(schema: Schema) -> None:
+def test_the_schema_of_an_arrow_type_has_that_type(schema: ConnectSchema) -> None:
     arrow_type = schema.arrow_type()
     assert schema_from_arrow(arrow_type).arrow_type() == arrow_type
 
@@ -95,7 +95,7 @@ def test_decimals_of_many_digits_are_wide() -> None:
     schema = decimal_schema(5)
     assert schema.arrow_type() == pa.decimal128(38, 5)
     parameters = {SCALE: "5", "connect.decimal.precision": "50"}
-    wide = Schema(Type.BYTES, name=DECIMAL, parameters=parameters)
+    wide = ConnectSchema(Type.BYTES, name=DECIMAL, parameters=parameters)
     assert wide.arrow_type() == pa.decimal256(76, 5)
 
 

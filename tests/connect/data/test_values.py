@@ -14,7 +14,7 @@ from barnabas.connect.data.defaults import (
     rows_with_missing_values,
     with_defaults,
 )
-from barnabas.connect.data.schema import Schema, Type, struct_schema
+from barnabas.connect.data.schema import ConnectSchema, Type, struct_schema
 from barnabas.connect.data.times import (
     date_from_parts,
     parts_of_date,
@@ -22,17 +22,21 @@ from barnabas.connect.data.times import (
     time_from_parts,
 )
 
-INT = Schema(Type.INT32)
+INT = ConnectSchema(Type.INT32)
 
 
 def test_defaults_are_filled_in_at_every_level() -> None:
-    inner = struct_schema({"a": Schema(Type.INT32, default=7), "b": Schema(Type.STRING, True)})
+    inner = struct_schema(
+        {"a": ConnectSchema(Type.INT32, default=7), "b": ConnectSchema(Type.STRING, True)}
+    )
     schema = struct_schema(
         {
             "inner": inner.as_optional(),
-            "list": Schema(Type.ARRAY, default=[1, 2], value_schema=INT),
-            "items": Schema(Type.ARRAY, value_schema=inner),
-            "map": Schema(Type.MAP, key_schema=Schema(Type.STRING), value_schema=inner),
+            "list": ConnectSchema(Type.ARRAY, default=[1, 2], value_schema=INT),
+            "items": ConnectSchema(Type.ARRAY, value_schema=inner),
+            "map": ConnectSchema(
+                Type.MAP, key_schema=ConnectSchema(Type.STRING), value_schema=inner
+            ),
         }
     )
     values = pa.array(
@@ -74,10 +78,12 @@ def test_missing_values_are_found_in_their_rows() -> None:
     schema = struct_schema(
         {
             "a": INT,
-            "s": Schema(Type.STRUCT, True, fields=struct_schema({"b": INT}).fields),
-            "l": Schema(Type.ARRAY, True, value_schema=struct_schema({"c": INT})),
-            "m": Schema(Type.MAP, True, key_schema=Schema(Type.STRING), value_schema=INT),
-            "d": Schema(Type.INT32, default=1),
+            "s": ConnectSchema(Type.STRUCT, True, fields=struct_schema({"b": INT}).fields),
+            "l": ConnectSchema(Type.ARRAY, True, value_schema=struct_schema({"c": INT})),
+            "m": ConnectSchema(
+                Type.MAP, True, key_schema=ConnectSchema(Type.STRING), value_schema=INT
+            ),
+            "d": ConnectSchema(Type.INT32, default=1),
         }
     )
     good = {"a": 1, "s": {"b": 1}, "l": [{"c": 1}], "m": [("k", 1)], "d": 1}

@@ -16,12 +16,12 @@ from barnabas.connect import (
     ConfigDef,
     ConfigType,
     ConnectBatch,
+    ConnectorSetting,
+    ConnectSchema,
     Converter,
     DataError,
     Predicate,
     RetriableError,
-    Schema,
-    Setting,
     SinkConnector,
     SinkWriter,
     SourceBatch,
@@ -40,7 +40,7 @@ from barnabas.connect.converters.converter import (
     RowError,
 )
 
-STRING = Schema(Type.STRING, is_optional=True)
+STRING = ConnectSchema(Type.STRING, is_optional=True)
 MODULE = "tests.connect.execution.memory"
 
 
@@ -54,6 +54,8 @@ class World:
     """Records that a sink has committed: topic, partition, offset, value."""
     positions: dict[tuple[str, int], int] = field(default_factory=dict)
     """Positions that a sink keeps with its data."""
+    first_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    """What writers find out to be new."""
     calls: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[Exception]] = field(default_factory=lambda: defaultdict(list))
     """Raised by the next calls, by their names."""
@@ -80,7 +82,7 @@ class MemoryConnector:
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return ConfigDef(Setting("world", ConfigType.STRING))
+        return ConfigDef(ConnectorSetting("world", ConfigType.STRING))
 
     @property
     def world(self) -> World:
@@ -149,6 +151,11 @@ class ExactMemorySink(MemorySink):
         with self.world.lock:
             return {key: self.world.positions.get(key, 0) for key in partitions}
 
+    def check_offsets(self, offsets: Mapping[tuple[str, int], int | None]) -> bool:
+        with self.world.lock:
+            self.world.positions |= {key: offset or 0 for key, offset in offsets.items()}
+        return True
+
     def commit(self, reports: Sequence[WriteReport]) -> None:
         self.world.call("commit")
         with self.world.lock:
@@ -178,6 +185,9 @@ class MemoryWriter(SinkWriter):
         self._world = world
         self._context = context
         self._records: list[tuple[str, int, int, str | None]] = []
+
+    def first_offsets(self) -> Mapping[tuple[str, int], int]:
+        return self._world.first_offsets
 
     def write(self, batch: ConnectBatch) -> None:
         self._world.call("write")
@@ -242,7 +252,9 @@ class TextConverter(Converter):
                 start = end
         return Conversion(runs, errors)
 
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         errors = [
             RowError(row, DataError("Poison is not text."))
             for row, value in enumerate(values.to_pylist())
@@ -260,7 +272,7 @@ class Upper(Transform):
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return ConfigDef(Setting("prefix", ConfigType.STRING, ""))
+        return ConfigDef(ConnectorSetting("prefix", ConfigType.STRING, ""))
 
     def apply(self, batch: ConnectBatch) -> Transformed:
         if "bug" in batch.value.to_pylist():
@@ -277,7 +289,7 @@ class Route(Transform):
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return ConfigDef(Setting("topic", ConfigType.STRING))
+        return ConfigDef(ConnectorSetting("topic", ConfigType.STRING))
 
     def apply(self, batch: ConnectBatch) -> Transformed:
         from dataclasses import replace
@@ -290,7 +302,7 @@ class Route(Transform):
 class StartsWith(Predicate):
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return ConfigDef(Setting("text", ConfigType.STRING))
+        return ConfigDef(ConnectorSetting("text", ConfigType.STRING))
 
     def test(self, batch: ConnectBatch) -> pa.BooleanArray:
         return pc.fill_null(pc.starts_with(batch.value, self.settings["text"]), False)

@@ -18,7 +18,9 @@ from tests.connect.execution.instance import (
 )
 
 from barnabas.connect import ConfigDef, SinkConnector
-from barnabas.connect.model import RequestFailed, State, StoredOffset, TargetState
+from barnabas.connect.execution.connector_run import ConnectorRun
+from barnabas.connect.model import RequestFailedError, State, StoredOffset, TargetState
+from barnabas.spark.runtime.errors import StopTimeoutError
 from barnabas.spark.runtime.work_run import WorkRun
 from barnabas.testing import Broker
 
@@ -73,6 +75,7 @@ def test_a_connector_that_does_not_start_is_failed_and_started_again(
         ({"header.converter": "Nothing"}, "Failed to find any class"),
         ({"topics.regex": "x"}, "Must configure one of topics or topics.regex"),
         ({"transforms": "a"}, "transforms.a.type"),
+        ({"consumer.override.bootstrap.servers": "b:1"}, "Clients have several clusters"),
     ],
 )
 def test_wrong_settings_fail_the_connector_with_a_trace(
@@ -251,6 +254,58 @@ def test_items_that_run_too_long_are_interrupted(
     assert state.values() == []
 
 
+def test_several_connectors_whose_items_are_interrupted_end(
+    kafka_broker: Broker, kafka_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, state = new_world()
+    monkeypatch.setattr("barnabas.connect.execution.connector_run.DRAIN_TIMEOUT_S", 0.1)
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker) as instance:
+            loop, never = asyncio.get_running_loop(), asyncio.Event()
+            config = sink_config(world, kafka_topic)
+            produce(instance.servers, kafka_topic, "a")
+            await asyncio.gather(*(instance.run(name, config) for name in "abc"))
+            await instance.until(lambda: len(state.written) == 3)
+            state.hooks["write"] = lambda: asyncio.run_coroutine_threadsafe(
+                never.wait(), loop
+            ).result()
+            runs = list(instance.engine._runs.values())
+            produce(instance.servers, kafka_topic, "b")  # one micro-batch has it for all of them
+            await instance.until(lambda: all(each.has_items_in_flight for each in runs))
+            await asyncio.gather(*(instance.engine.release_connector(name) for name in "abc"))
+            assert state.calls["stop"] == 3
+            never.set()
+
+    run(scenario())
+
+
+def test_a_connector_that_did_not_end_is_ended_by_the_next_call(
+    kafka_broker: Broker, kafka_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, state = new_world()
+    halt, errors = ConnectorRun.halt, [StopTimeoutError("the query has not stopped")]
+
+    async def fail_once(self: ConnectorRun) -> None:
+        if errors:
+            raise errors.pop()
+        await halt(self)
+
+    monkeypatch.setattr(ConnectorRun, "halt", fail_once)
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker) as instance:
+            await instance.run("s", sink_config(world, kafka_topic))
+            await instance.until_task("s", State.RUNNING)
+            with pytest.raises(StopTimeoutError):
+                await instance.engine.release_connector("s")
+            assert state.calls["stop"] == 0
+            await instance.engine.release_connector("s")
+            assert state.calls["stop"] == 1
+
+    run(scenario())
+
+
 # Offsets
 
 
@@ -305,7 +360,7 @@ def test_wrong_offsets_of_a_sink_are_rejected(
     async def scenario() -> None:
         async with Instance(kafka_broker) as instance:
             config = sink_config(world, kafka_topic)
-            with pytest.raises(RequestFailed, match=problem) as failed:
+            with pytest.raises(RequestFailedError, match=problem) as failed:
                 await instance.engine.alter_offsets("s", config, [stored])
             assert failed.value.status == 400
 

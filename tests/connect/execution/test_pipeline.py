@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.connect.execution.memory import MODULE, STRING
 
-from barnabas.connect import ConfigError, source_batch
+from barnabas.connect import InvalidConfigError, source_batch
 from barnabas.connect.errors import RetriableError
 from barnabas.connect.execution.pipeline import Pipeline
 from barnabas.connect.execution.record_errors import (
@@ -182,5 +182,5 @@ def test_a_converter_of_the_connector_has_none_of_the_workers_settings() -> None
 
 
 def test_a_transform_without_a_type_is_an_error() -> None:
-    with pytest.raises(ConfigError, match=r"transforms\.up\.type"):
+    with pytest.raises(InvalidConfigError, match=r"transforms\.up\.type"):
         pipeline_settings({"transforms": "up"}, WORKER)

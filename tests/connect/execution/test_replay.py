@@ -40,7 +40,7 @@ def test_dead_letters_are_sent_back_once_without_the_headers_of_errors(
 ) -> None:
     dlq = f"{kafka_topic}-dlq"
     put_letters(kafka_broker, dlq, kafka_topic, "a", "b")
-    assert replayed(kafka_broker, dlq) == ReplayProgress(2, 2, topics={kafka_topic: 2})
+    assert replayed(kafka_broker, dlq) == ReplayProgress(2, 2, topics={kafka_topic: 2}, total=2)
     assert replayed(kafka_broker, dlq) == ReplayProgress()
     put_letters(kafka_broker, dlq, kafka_topic, "c")
     assert replayed(kafka_broker, dlq).replayed == 1

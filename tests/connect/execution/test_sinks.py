@@ -206,6 +206,65 @@ def test_new_topics_that_match_are_read_by_tasks(kafka_broker: Broker, kafka_top
     run(scenario())
 
 
+def test_a_pattern_that_is_invalid_fails_its_connector_only(
+    kafka_broker: Broker, kafka_topic: str
+) -> None:
+    world, state = new_world()
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker) as instance:
+            produce(instance.servers, kafka_topic, "a")
+            config = sink_config(world, "")
+            await instance.run("wrong", {**config, "topics.regex": "("})
+            await instance.until(lambda: instance.listener.state("wrong") is State.FAILED)
+            java = kafka_topic.replace("-", "\\p{Punct}")
+            await instance.run("right", {**config, "topics.regex": java})
+            await instance.until(lambda: state.values() == ["a"])
+
+    run(scenario())
+
+
+def test_records_that_the_target_has_are_not_passed_to_the_writer(
+    kafka_broker: Broker, kafka_topic: str
+) -> None:
+    """Also if a transform gives them another topic."""
+    world, state = new_world()
+    state.first_offsets[kafka_topic, 0] = 2
+    config = {
+        "transforms": "route",
+        "transforms.route.type": f"{MODULE}:Route",
+        "transforms.route.topic": "other",
+    }
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker) as instance:
+            produce(instance.servers, kafka_topic, "a", "b", "c")
+            await instance.run("s", sink_config(world, kafka_topic, **config))
+            await instance.until(lambda: state.calls["commit"])
+
+    run(scenario())
+    assert state.written == [("other", 0, 2, "c")]
+
+
+def test_positions_of_a_topic_that_was_created_again_are_reset(
+    kafka_broker: Broker, kafka_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, state = new_world()
+    monkeypatch.setattr("barnabas.connect.execution.sink_work.TRUNCATION_GRACE_S", 0)
+    state.positions[kafka_topic, 0] = 1000
+    seen: list[int] = []
+    state.hooks["open"] = lambda: seen.append(state.positions[kafka_topic, 0])
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker) as instance:
+            produce(instance.servers, kafka_topic, "a")
+            await instance.run("s", sink_config(world, kafka_topic, "ExactMemorySink"))
+            await instance.until(lambda: state.values() == ["a"])
+
+    run(scenario())
+    assert seen[0] == 0
+
+
 def test_a_sink_may_begin_at_the_latest_offset(kafka_broker: Broker, kafka_topic: str) -> None:
     world, state = new_world()
     latest = {"consumer.override.auto.offset.reset": "latest"}

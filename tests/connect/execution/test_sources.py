@@ -42,6 +42,20 @@ async def until_read(instance: Instance, name: str, position: int, partitions: i
     await instance.until(is_committed, f"{name} at {position}: {instance.listener.tasks}")
 
 
+def test_a_source_whose_rows_and_positions_are_in_two_clusters_fails(kafka_broker: Broker) -> None:
+    world, state = new_world(t=ROWS)
+    elsewhere = {"producer.override.bootstrap.servers": "localhost:1"}
+
+    async def scenario() -> None:
+        async with Instance(kafka_broker, exactly_once=True) as instance:
+            await instance.run("s", {**source_config(world), **elsewhere})
+            await instance.until(lambda: instance.listener.state("s") is State.FAILED)
+            assert "several clusters" in (instance.listener.connectors["s"][1][1] or "")
+
+    run(scenario())
+    assert state.calls["read"] == 0
+
+
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_rows_are_written_in_order_and_positions_are_those_of_connect(
     kafka_broker: Broker, exactly_once: bool

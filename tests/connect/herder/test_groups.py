@@ -8,7 +8,7 @@ import pytest
 from tests.connect.herder.instances import Group, Instance, group_of
 from tests.wait import async_wait_until
 
-from barnabas.connect.model import ForwardToLeader, State, TargetState
+from barnabas.connect.model import ForwardToLeaderError, State, TargetState
 from barnabas.testing import Broker
 
 NAMES = [f"c{number}" for number in range(6)]
@@ -135,6 +135,31 @@ def test_an_instance_that_starts_again_at_its_address_does_not_wait_for_the_sess
     with_group(kafka_broker, 2, scenario, **{"session.timeout.ms": "60000"})
 
 
+def test_an_instance_that_starts_again_runs_nothing_yet(kafka_broker: Broker) -> None:
+    async def scenario(group: Group) -> None:
+        await group.create("a")
+        states = group.instances[0].herder.instance.status_topic.state
+        await group.wait_for(lambda: len(states.tasks("a")) == 2)
+        dead = group.instances[0]
+        group.forget(dead)
+        await dead.kill()
+        starting = Instance(0, group.properties, group.runs)
+        starting.engine.may_start.clear()
+        group.instances.append(starting)
+        await starting.herder.start()
+        read = starting.herder.instance.status_topic.state
+        await group.wait_for(
+            lambda: (
+                {each.state for each in [read.connectors["a"], *read.tasks("a").values()]}
+                == {State.UNASSIGNED}
+            )
+        )
+        starting.engine.may_start.set()
+        await group.wait_for(lambda: read.connectors["a"].state is State.RUNNING)
+
+    with_group(kafka_broker, 1, scenario)
+
+
 def test_a_connector_moves_from_an_instance_that_has_not_started_it(kafka_broker: Broker) -> None:
     async def scenario(group: Group) -> None:
         await group.create(*NAMES)
@@ -203,7 +228,7 @@ def test_followers_name_the_leader_and_the_owner(kafka_broker: Broker) -> None:
             follower.herder.alter_offsets("a", None),
             follower.herder.restart_task(of_leader, 0),
         ):
-            with pytest.raises(ForwardToLeader) as raised:
+            with pytest.raises(ForwardToLeaderError) as raised:
                 await request
             assert raised.value.leader_url == leader.url
         assert await follower.herder.connectors() == ["a", "b"]

@@ -13,7 +13,7 @@ from barnabas import Consumer, TopicPartition
 from barnabas.connect.model import (
     ConnectorKind,
     ConnectorStatus,
-    RequestFailed,
+    RequestFailedError,
     State,
     StoredOffset,
     TargetState,
@@ -43,7 +43,7 @@ async def status_of(instance: Instance, name: str, state: State) -> ConnectorSta
 
 
 async def failure(request: Coroutine[Any, Any, object]) -> tuple[int, str]:
-    with pytest.raises(RequestFailed) as raised:
+    with pytest.raises(RequestFailedError) as raised:
         await request
     return raised.value.status, raised.value.message
 
@@ -142,6 +142,27 @@ def test_target_states_are_applied_and_kept(kafka_broker: Broker) -> None:
         await herder.set_target_state("c", TargetState.STARTED)
         status = await status_of(instance, "c", State.RUNNING)
         assert status.kind is ConnectorKind.SOURCE
+
+    with_instance(kafka_broker, scenario)
+
+
+@pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])
+def test_a_connector_that_is_paused_or_stopped_stays_so_when_it_is_restarted(
+    kafka_broker: Broker, target: TargetState
+) -> None:
+    async def scenario(group: Group, instance: Instance) -> None:
+        herder = instance.herder
+        await group.create("c")
+        await status_of(instance, "c", State.RUNNING)
+        await herder.set_target_state("c", target)
+        await status_of(instance, "c", State(target))
+        await herder.restart("c", include_tasks=True, only_failed=False)
+        await herder.set_target_state("c", TargetState.STARTED)
+        await status_of(instance, "c", State.RUNNING)
+        await herder.restart("c", include_tasks=True, only_failed=False)
+        await async_wait_until(lambda: instance.engine.calls[-1][0] == "restart")
+        calls = [call[0] for call in instance.engine.calls]
+        assert calls == ["run", "run", "run", "restart"]
 
     with_instance(kafka_broker, scenario)
 
@@ -252,6 +273,14 @@ def test_references_are_resolved_for_the_engine_and_stored_as_they_are(
         assert instance.engine.configs["c"]["password"] == "secret"
         config = await instance.herder.connector_config("c")
         assert config["password"] == "${env:CONNECT_TEST_PASSWORD}"
+        task = {**instance.engine.configs["c"], "task.class": "T"}
+        instance.herder.instance.on_task_configs("c", [task])
+        state = instance.herder.instance.config_topic.state
+        await async_wait_until(lambda: len(state.task_configs("c")) == 1)
+        assert await instance.herder.task_configs("c") == [{**config, "task.class": "T"}]
+        topic = instance.herder.instance.config_topic.topic
+        stored = await asyncio.to_thread(records_of, kafka_broker, topic)
+        assert "secret" not in json.dumps(stored)
 
     properties = {"config.providers": "env", "config.providers.env.class": provider}
     with_instance(kafka_broker, scenario, **properties)

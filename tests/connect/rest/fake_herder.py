@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from barnabas.connect.model import (
     ConnectorInfo,
     ConnectorStatus,
-    ForwardToLeader,
-    RequestFailed,
+    ForwardToLeaderError,
+    RequestFailedError,
     State,
     Status,
     StoredOffset,
@@ -52,12 +52,12 @@ class FakeHerder:
 
     async def connector_config(self, name: str) -> Mapping[str, str]:
         if name not in self.configs:
-            raise RequestFailed(404, f"Connector {name} not found")
+            raise RequestFailedError(404, f"Connector {name} not found")
         return self.configs[name]
 
     async def connector_status(self, name: str) -> ConnectorStatus:
         if name not in self.configs:
-            raise RequestFailed(404, f"No status found for connector {name}")
+            raise RequestFailedError(404, f"No status found for connector {name}")
         info = await self.connector_info(name)
         state = _STATES[self.targets[name]]
         trace = self.failed_tasks.get(name)
@@ -81,7 +81,7 @@ class FakeHerder:
         check_connector_config(config)
         is_new = name not in self.configs
         if not is_new and not may_exist:
-            raise RequestFailed(409, f"Connector {name} already exists")
+            raise RequestFailedError(409, f"Connector {name} already exists")
         self.configs[name] = dict(config)
         if is_new:
             self.targets[name] = initial_state or TargetState.STARTED
@@ -99,21 +99,21 @@ class FakeHerder:
 
     async def set_target_state(self, name: str, target: TargetState) -> None:
         if name not in self.configs:
-            raise RequestFailed(404, f"Unknown connector {name}")
+            raise RequestFailedError(404, f"Unknown connector {name}")
         self.targets[name] = target
 
     async def restart(
         self, name: str, *, include_tasks: bool, only_failed: bool
     ) -> ConnectorStatus | None:
         if name not in self.configs:
-            raise RequestFailed(404, f"Unknown connector: {name}")
+            raise RequestFailedError(404, f"Unknown connector: {name}")
         self.restarted.append((name, (include_tasks, only_failed)))
         status = await self.connector_status(name)
         return status if include_tasks or only_failed else None
 
     async def restart_task(self, name: str, task: int) -> None:
         if task > 0:
-            raise RequestFailed(404, f"Unknown task: {name}-{task}")
+            raise RequestFailedError(404, f"Unknown task: {name}-{task}")
         self.restarted.append((name, task))
 
     async def active_topics(self, name: str) -> list[str]:
@@ -136,4 +136,4 @@ class FakeHerder:
 
     def _require_leader(self) -> None:
         if not self.is_leader:
-            raise ForwardToLeader(self.leader_url)
+            raise ForwardToLeaderError(self.leader_url)

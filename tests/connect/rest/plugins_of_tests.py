@@ -8,12 +8,12 @@ from typing import Any
 from barnabas.connect import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
     ConnectBatch,
+    ConnectorSetting,
     Converter,
     Importance,
     Predicate,
-    Setting,
     SinkConnector,
     SinkWriter,
     SourceBatch,
@@ -31,8 +31,8 @@ class FileSink(SinkConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting("file", ConfigType.STRING, None, importance=Importance.HIGH),
-            Setting("password", ConfigType.PASSWORD, None),
+            ConnectorSetting("file", ConfigType.STRING, None, importance=Importance.HIGH),
+            ConnectorSetting("password", ConfigType.PASSWORD, None),
         )
 
     def open(self, context: WriteContext) -> SinkWriter:
@@ -43,13 +43,15 @@ class FileSource(SourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting("topic", ConfigType.STRING, importance=Importance.HIGH),
-            Setting("batch.size", ConfigType.INT, 2000, validator=at_least(1), group="Reading"),
-            Setting("format", ConfigType.STRING, "text", group="Reading"),
+            ConnectorSetting("topic", ConfigType.STRING, importance=Importance.HIGH),
+            ConnectorSetting(
+                "batch.size", ConfigType.INT, 2000, validator=at_least(1), group="Reading"
+            ),
+            ConnectorSetting("format", ConfigType.STRING, "text", group="Reading"),
         )
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         values = super().validate(config)
         if config.get("topic") == "forbidden":
             values[0].errors.append("That topic is forbidden")
@@ -66,14 +68,14 @@ class FileSource(SourceConnector):
 
 class Failing(FileSource):
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         raise OSError("the target is down")
 
 
 class TextConverter(Converter):
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return ConfigDef(Setting("encoding", ConfigType.STRING, "UTF-8", group="Text"))
+        return ConfigDef(ConnectorSetting("encoding", ConfigType.STRING, "UTF-8", group="Text"))
 
     def configure(self, settings: Mapping[str, str], *, is_key: bool) -> None: ...
 
@@ -86,8 +88,8 @@ class Rename(Transform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting("limit", ConfigType.INT, 3, importance=Importance.LOW),
-            Setting("to", ConfigType.STRING, importance=Importance.HIGH),
+            ConnectorSetting("limit", ConfigType.INT, 3, importance=Importance.LOW),
+            ConnectorSetting("to", ConfigType.STRING, importance=Importance.HIGH),
         )
 
     def apply(self, batch: ConnectBatch) -> Transformed:
@@ -97,7 +99,7 @@ class Rename(Transform):
 class IsBig(Predicate):
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return ConfigDef(Setting("size", ConfigType.INT))
+        return ConfigDef(ConnectorSetting("size", ConfigType.INT))
 
     def test(self, batch: ConnectBatch) -> Any: ...
 

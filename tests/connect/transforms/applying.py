@@ -10,8 +10,8 @@ from tests.connect.transforms.cases import PREFIX, Case, Record
 
 from barnabas.connect.converters.json import JsonConverter
 from barnabas.connect.data.batch import ConnectBatch, headers_type
-from barnabas.connect.data.schema import Schema
-from barnabas.connect.errors import ConfigError, ConnectError
+from barnabas.connect.data.schema import ConnectSchema
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 from barnabas.connect.plugins import find_predicate, find_transform
 from barnabas.connect.transforms.transform import Predicate, Transform
 
@@ -23,7 +23,7 @@ def applied(case: Case) -> dict[str, Any]:
     plugin: Transform | Predicate = find(PREFIX + case.transform)()
     try:
         plugin.configure(dict(case.settings))
-    except ConfigError as error:
+    except InvalidConfigError as error:
         return {"error": described(error)}
     converter = json_converter(case)
     batch = batch_of(case.records, converter, is_source=case.is_source)
@@ -74,7 +74,9 @@ def batch_of(
     )
 
 
-def column(texts: Sequence[str | None], converter: JsonConverter) -> tuple[Schema | None, pa.Array]:
+def column(
+    texts: Sequence[str | None], converter: JsonConverter
+) -> tuple[ConnectSchema | None, pa.Array]:
     payloads = [None if text is None else text.encode() for text in texts]
     conversion = converter.to_connect("topic", pa.array(payloads, pa.binary()))
     assert not conversion.errors, conversion.errors
@@ -117,7 +119,9 @@ def records_of(batch: ConnectBatch, converter: JsonConverter) -> list[dict[str, 
     ]
 
 
-def written(schema: Schema | None, values: pa.Array, converter: JsonConverter) -> list[str | None]:
+def written(
+    schema: ConnectSchema | None, values: pa.Array, converter: JsonConverter
+) -> list[str | None]:
     converted = converter.from_connect("topic", schema, values)
     texts = [None if each is None else each.decode() for each in converted.payloads.to_pylist()]
     for error in converted.errors:

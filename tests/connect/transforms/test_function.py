@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from barnabas.connect import ConnectBatch, DataError, Schema, Transformed, Type, source_batch
+from barnabas.connect import ConnectBatch, ConnectSchema, DataError, Transformed, Type, source_batch
 from barnabas.connect.converters.converter import RowError
 from barnabas.connect.errors import ConnectError
 from barnabas.connect.plugins import PluginNotLoadedError, find_converter, find_transform
 
 MODULE = __name__
-BATCH = source_batch("t", Schema(Type.STRING), pa.array(["a", "b", "c", "d"]))
+BATCH = source_batch("t", ConnectSchema(Type.STRING), pa.array(["a", "b", "c", "d"]))
 
 
 def upper(batch: ConnectBatch) -> ConnectBatch:

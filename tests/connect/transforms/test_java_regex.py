@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 from barnabas.connect.transforms.java_regex import (
     InvalidReplacementError,
     compile_java,
@@ -43,7 +43,7 @@ def test_a_pattern_matches_what_it_matches_in_java(
     "pattern", ["(", "[a", "[", "a\\", r"\p{Greek}", r"\G", r"\k", "*", r"\1("]
 )
 def test_a_pattern_that_cannot_be_translated_is_an_error(pattern: str) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(InvalidConfigError):
         compile_java(pattern)
 
 

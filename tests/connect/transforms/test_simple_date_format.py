@@ -36,7 +36,7 @@ def timestamps_of(*values: int | None) -> pa.Array:
 @given(st.sampled_from(PATTERNS), st.lists(timestamps, min_size=1, max_size=9))
 def test_columns_are_written_as_single_values(pattern: str, values: list[int]) -> None:
     form = SimpleDateFormat(pattern)
-    expected = [format_time(form._tokens, value) for value in values]
+    expected = [format_time(form.tokens, value) for value in values]
     assert form.format(timestamps_of(*values)).to_pylist() == expected
     for value, text in zip(values, expected, strict=True):
         assert form.format(timestamps_of(value, None)).to_pylist() == [text, None]
@@ -64,8 +64,8 @@ def test_columns_are_read_as_single_values(
     text = form.format(timestamps_of(value))[0].as_py()
     text = text[:position] + inserted + text[position:]
     read, failed = form.parse(pa.array([text, None]))
-    assert read.cast(pa.int64())[0].as_py() == parse_time(form._tokens, text)
-    assert failed == ([0] if parse_time(form._tokens, text) is None else [])
+    assert read.cast(pa.int64())[0].as_py() == parse_time(form.tokens, text)
+    assert failed == ([0] if parse_time(form.tokens, text) is None else [])
     assert read[1].as_py() is None
 
 

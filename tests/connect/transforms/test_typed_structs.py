@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from barnabas.connect import ConnectBatch, Schema, SchemaField, Transform, Type, source_batch
+from barnabas.connect import ConnectBatch, ConnectSchema, SchemaField, Transform, Type, source_batch
 from barnabas.connect.data.schema import NO_DEFAULT, TIMESTAMP, struct_schema
 from barnabas.connect.errors import DataError, SchemaBuildError
 from barnabas.connect.plugins import find_transform
 
-STRING, INT = Schema(Type.STRING), Schema(Type.INT32)
+STRING, INT = ConnectSchema(Type.STRING), ConnectSchema(Type.INT32)
 
 
 def transform(name: str, settings: dict[str, str]) -> Transform:
@@ -20,7 +20,7 @@ def transform(name: str, settings: dict[str, str]) -> Transform:
     return found
 
 
-def batch_of(schema: Schema, *rows: Any) -> ConnectBatch:
+def batch_of(schema: ConnectSchema, *rows: Any) -> ConnectBatch:
     return source_batch("t", schema, pa.array(rows, schema.arrow_type()))
 
 
@@ -39,7 +39,7 @@ def batch_of(schema: Schema, *rows: Any) -> ConnectBatch:
     ],
 )
 def test_a_required_field_that_is_null_fails_its_row(name: str, settings: dict[str, str]) -> None:
-    schema = struct_schema({"a": STRING, "b": INT, "c": Schema(Type.INT64)})
+    schema = struct_schema({"a": STRING, "b": INT, "c": ConnectSchema(Type.INT64)})
     rows = [{"a": "x", "b": 1, "c": 5}, {"a": None, "b": 1, "c": 5}]
     transformed = transform(name, settings).apply(batch_of(schema, *rows))
     assert [(each.row, str(each.error)) for each in transformed.errors] == [
@@ -51,7 +51,7 @@ def test_a_required_field_that_is_null_fails_its_row(name: str, settings: dict[s
 
 
 def test_a_null_of_a_required_field_is_an_error_without_its_default() -> None:
-    schema = struct_schema({"a": Schema(Type.STRING, default="d")})
+    schema = struct_schema({"a": ConnectSchema(Type.STRING, default="d")})
     batch = batch_of(schema, {"a": None})
     settings = {"topic.field": "t", "replace.null.with.default": "false"}
     assert len(transform("InsertField$Value", settings).apply(batch).errors) == 1
@@ -61,12 +61,12 @@ def test_a_null_of_a_required_field_is_an_error_without_its_default() -> None:
 
 
 def test_flatten_takes_defaults_from_the_structs_around() -> None:
-    inner = Schema(
+    inner = ConnectSchema(
         Type.STRUCT,
         default={"b": 5, "c": 6},
-        fields=(SchemaField("b", INT), SchemaField("c", Schema(Type.INT32, default=7))),
+        fields=(SchemaField("b", INT), SchemaField("c", ConnectSchema(Type.INT32, default=7))),
     )
-    outer = Schema(
+    outer = ConnectSchema(
         Type.STRUCT,
         is_optional=True,
         default={"a": {"b": 8, "c": 9}, "s": "x"},
@@ -85,11 +85,11 @@ def test_flatten_takes_defaults_from_the_structs_around() -> None:
 
 
 def test_timestamps_in_the_default_of_a_struct_are_converted() -> None:
-    schema = Schema(
+    schema = ConnectSchema(
         Type.STRUCT,
         is_optional=True,
         default={"t": 1000, "a": "x"},
-        fields=(SchemaField("t", Schema(Type.INT64)), SchemaField("a", STRING)),
+        fields=(SchemaField("t", ConnectSchema(Type.INT64)), SchemaField("a", STRING)),
     )
     settings = {"field": "t", "target.type": "Timestamp"}
     ((batch, _),) = (
@@ -105,13 +105,13 @@ def test_timestamps_in_the_default_of_a_struct_are_converted() -> None:
 
 
 def test_cast_rejects_the_default_of_a_struct() -> None:
-    schema = Schema(Type.STRUCT, default={"a": 1}, fields=(SchemaField("a", INT),))
+    schema = ConnectSchema(Type.STRUCT, default={"a": 1}, fields=(SchemaField("a", INT),))
     with pytest.raises(DataError, match="does not support casting from STRUCT"):
         transform("Cast$Value", {"spec": "a:int8"}).apply(batch_of(schema, {"a": 1}))
 
 
 def test_cast_casts_defaults() -> None:
-    schema = struct_schema({"a": Schema(Type.STRING, default="300"), "b": INT})
+    schema = struct_schema({"a": ConnectSchema(Type.STRING, default="300"), "b": INT})
     ((batch, _),) = (
         transform("Cast$Value", {"spec": "a:int16,b:string"})
         .apply(batch_of(schema, {"a": "1", "b": 2}))

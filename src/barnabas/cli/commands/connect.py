@@ -7,12 +7,15 @@ from typing import Any
 
 import click
 
+from barnabas.cli.commands.connect_new import new
+from barnabas.cli.commands.connect_replay import replay_dlq
+from barnabas.cli.commands.connect_try import try_
 from barnabas.cli.display import Display, count_of
 from barnabas.cli.operations.connect import (
     DEFAULT_URL,
     ConnectClient,
+    connector_of,
     is_connector_file,
-    read_connector_file,
 )
 from barnabas.cli.operations.errors import CommandError
 from barnabas.cli.options import (
@@ -233,7 +236,7 @@ def create(
       barnabas connect create orders.json
       barnabas connect create in connector.class=FileStreamSource file=f topic=t
     """
-    name, config, state = _connector_of(source, settings)
+    name, config, state = connector_of(source, parse_pair_options(settings))
     if paused or stopped:
         state = "STOPPED" if stopped else "PAUSED"
     exists = replace and name in client.get("connectors")
@@ -244,19 +247,6 @@ def create(
         info = client.send("POST", "connectors", body=body)
     done = "settings replaced" if exists else "created"
     display.print_result(f"{name} ({info['type']}): {done}.", name=name, type=info["type"])
-
-
-def _connector_of(source: str, settings: Sequence[str]) -> tuple[str, dict[str, str], str | None]:
-    pairs = dict(parse_pair_options(settings))
-    if Path(source).is_file():
-        name, config, state = read_connector_file(Path(source))
-        return name, {**config, **pairs}, state
-    if not pairs:
-        raise CommandError(
-            f"{source} is no file; for a connector of this name, add its settings as KEY=VALUE, "
-            "beginning with connector.class"
-        )
-    return source, {"name": source, **pairs}, None
 
 
 @command.command("validate")
@@ -271,7 +261,7 @@ def validate(client: ConnectClient, display: Display, source: str, settings: Seq
     \b
       barnabas connect validate orders.json
     """
-    name, config, _ = _connector_of(source, settings)
+    name, config, _ = connector_of(source, parse_pair_options(settings))
     if "connector.class" not in config:
         raise CommandError(f"{name}: connector.class is missing")
     result = client.send(
@@ -438,3 +428,8 @@ def plugins(client: ConnectClient, display: Display, pattern: str | None, is_all
         if regex is None or regex.fullmatch(each["class"])
     ]
     display.print_table(["CLASS", "TYPE", "VERSION"], rows)
+
+
+command.add_command(new)
+command.add_command(try_)
+command.add_command(replay_dlq)

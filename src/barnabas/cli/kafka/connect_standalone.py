@@ -4,17 +4,12 @@ Unlike Kafka's, it keeps settings, positions and statuses in topics: a connector
 goes on after a restart, and no file with positions can be lost.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.cli.kafka.command import kafka_command
 from barnabas.cli.kafka.daemon import DAEMON, start_daemon
-
-_USAGE = (
-    "USAGE: connect-standalone [-daemon] connect-standalone.properties "
-    "[connector1.properties connector2.json ...]"
-)
+from barnabas.cli.kafka.options import FlatParser
 
 
 @kafka_command
@@ -22,9 +17,15 @@ def main(arguments: Sequence[str]) -> int:
     words = list(arguments)
     if words[:1] == [DAEMON]:
         return start_daemon("connect-standalone", words[1:], "connectStandalone.out")
-    if not words or words[0].startswith("-"):
-        print(_USAGE, file=sys.stderr)
-        return 1
+    parser = FlatParser(
+        "connect-standalone",
+        "[-daemon] connect-standalone.properties [connector1.properties connector2.json ...]",
+    )
+    parser.add_argument("file", nargs="?", type=Path, help="The worker's properties.")
+    parser.add_argument("connectors", nargs="*", type=Path, help="Files of connectors.")
+    args = parser.parse(words)
+    if args.file is None:
+        parser.usage_error("Give a file of the worker's properties.")
     import asyncio
 
     from barnabas.cli.connect_worker import (
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     from barnabas.cli.operations.settings import read_properties
 
     log_to_stderr()
-    properties = {**STANDALONE_DEFAULTS, **read_properties(words[0])}
-    config = parse_worker_config(properties, words[0])
-    asyncio.run(run_worker(config, [Path(word) for word in words[1:]], log="standard error"))
+    properties = {**STANDALONE_DEFAULTS, **read_properties(args.file)}
+    config = parse_worker_config(properties, str(args.file))
+    asyncio.run(run_worker(config, args.connectors, log="standard error"))
     return 0

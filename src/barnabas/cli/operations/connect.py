@@ -87,6 +87,19 @@ def read_connector_file(file: Path) -> tuple[str, dict[str, str], str | None]:
     return _named(file, config.get("name"), config), config, None
 
 
+def connector_of(source: str, pairs: Mapping[str, str]) -> tuple[str, dict[str, str], str | None]:
+    """Returns what a file has, or else the settings of a command line for the name `source`."""
+    if Path(source).is_file():
+        name, config, state = read_connector_file(Path(source))
+        return name, {**config, **pairs}, state
+    if not pairs:
+        raise CommandError(
+            f"{source} is no file; for a connector of this name, add its settings as KEY=VALUE, "
+            "beginning with connector.class"
+        )
+    return source, {"name": source, **pairs}, None
+
+
 def is_connector_file(file: Path) -> bool:
     """Whether a file has the settings of a connector, and not those of a worker."""
     try:

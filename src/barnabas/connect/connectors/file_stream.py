@@ -38,8 +38,8 @@ import pyarrow.compute as pc
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
+    ConnectorSetting,
     Importance,
-    Setting,
     at_least,
     not_empty,
 )
@@ -57,7 +57,7 @@ from barnabas.connect.connector import (
 from barnabas.connect.connectors.java_text import java_text
 from barnabas.connect.connectors.text_lines import READ_BYTES, Lines, LineSearch, split_lines
 from barnabas.connect.data.batch import ConnectBatch, source_batch
-from barnabas.connect.data.schema import Schema, Type
+from barnabas.connect.data.schema import ConnectSchema, Type
 from barnabas.connect.errors import ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
@@ -85,21 +85,21 @@ class FileStreamSource(SourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 FILE,
                 ConfigType.STRING,
                 None,
                 "The file to read. Without it, standard input of the Connect process is read.",
                 Importance.HIGH,
             ),
-            Setting(
+            ConnectorSetting(
                 TOPIC,
                 ConfigType.STRING,
                 doc="The topic to write to.",
                 importance=Importance.HIGH,
                 validator=not_empty,
             ),
-            Setting(
+            ConnectorSetting(
                 BATCH_SIZE,
                 ConfigType.INT,
                 2000,
@@ -192,7 +192,7 @@ class FileStreamSource(SourceConnector):
         count = len(lines.values)
         every = self.settings[BATCH_SIZE]
         return SourceBatch(
-            source_batch(self.settings[TOPIC], Schema(Type.STRING), lines.values),
+            source_batch(self.settings[TOPIC], ConnectSchema(Type.STRING), lines.values),
             {POSITION: start + int(lines.ends[-1])},
             {
                 row: {POSITION: start + int(lines.ends[row])}
@@ -278,7 +278,7 @@ class FileStreamSink(SinkConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 FILE,
                 ConfigType.STRING,
                 None,

@@ -33,7 +33,7 @@ COMPILED: bool = cython.compiled
 
 @cython.final
 @cython.cclass
-class JsonOutput:
+class JacksonOutput:
     """A growing buffer of text."""
 
     buffer: bytearray
@@ -245,15 +245,15 @@ class JsonOutput:
         limit: cython.double = 1e6 if is_single else 1e15
         scaled: cython.double
         digits: Word
-        decimals: cython.int
-        for decimals in range(10):
+        fraction_digits: cython.int
+        for fraction_digits in range(10):
             scaled = value * power
             if scaled >= limit:
                 break
-            if scaled >= 1 or decimals > 3:
+            if scaled >= 1 or fraction_digits > 3:
                 digits = _rounded(scaled)
                 if digits and _reads_as(digits, power, value, is_single):
-                    return self._digits(digits, -decimals)
+                    return self._digits(digits, -fraction_digits)
             power *= 10.0
         return self._searched(value, is_single)
 
@@ -332,7 +332,7 @@ class JsonOutput:
 
 
 @cython.cclass
-class JsonWriter:
+class JacksonWriter:
     """Writes the value at an index of its column. The base class has only nulls."""
 
     bits: cython.const[cython.uchar][::1]
@@ -357,7 +357,7 @@ class JsonWriter:
     @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
-    def write(self, index: Size, output: JsonOutput) -> cython.int:
+    def write(self, index: Size, output: JacksonOutput) -> cython.int:
         if self.is_null(index):
             if self.null_text is None:
                 return 1
@@ -366,13 +366,13 @@ class JsonWriter:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         return output.text(b"null")
 
 
 @cython.final
 @cython.cclass
-class JsonBooleanWriter(JsonWriter):
+class JacksonBooleanWriter(JacksonWriter):
     values: cython.const[cython.uchar][::1]
     first: Size
 
@@ -384,20 +384,20 @@ class JsonBooleanWriter(JsonWriter):
         values: cython.const[cython.uchar][::1],
         first: Size,
     ) -> None:
-        JsonWriter.__init__(self, bits, offset, null_text)
+        JacksonWriter.__init__(self, bits, offset, null_text)
         self.values = values
         self.first = first
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         at: Size = self.first + index
         return output.text(b"true" if self.values[at >> 3] >> (at & 7) & 1 else b"false")
 
 
 @cython.final
 @cython.cclass
-class JsonIntegerWriter(JsonWriter):
+class JacksonIntegerWriter(JacksonWriter):
     values: cython.const[cython.longlong][::1]
 
     def __init__(
@@ -407,18 +407,18 @@ class JsonIntegerWriter(JsonWriter):
         null_text: object,
         values: cython.const[cython.longlong][::1],
     ) -> None:
-        JsonWriter.__init__(self, bits, offset, null_text)
+        JacksonWriter.__init__(self, bits, offset, null_text)
         self.values = values
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         return output.integer(self.values[index])
 
 
 @cython.final
 @cython.cclass
-class JsonRealWriter(JsonWriter):
+class JacksonRealWriter(JacksonWriter):
     """NaN and infinity are strings."""
 
     values: cython.const[cython.double][::1]
@@ -432,13 +432,13 @@ class JsonRealWriter(JsonWriter):
         values: cython.const[cython.double][::1],
         is_single: cython.bint,
     ) -> None:
-        JsonWriter.__init__(self, bits, offset, null_text)
+        JacksonWriter.__init__(self, bits, offset, null_text)
         self.values = values
         self.is_single = is_single
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         value: cython.double = self.values[index]
         if value - value == 0:
             return output.real(value, self.is_single)
@@ -449,7 +449,7 @@ class JsonRealWriter(JsonWriter):
 
 @cython.final
 @cython.cclass
-class JsonTextWriter(JsonWriter):
+class JacksonTextWriter(JacksonWriter):
     """Text that is quoted or written as it is, or bytes as base64."""
 
     offsets: cython.const[cython.int][::1]
@@ -466,14 +466,14 @@ class JsonTextWriter(JsonWriter):
         mode: cython.int,
     ) -> None:
         """`mode` is 0 for strings, 1 for text as it is and 2 for bytes."""
-        JsonWriter.__init__(self, bits, offset, null_text)
+        JacksonWriter.__init__(self, bits, offset, null_text)
         self.offsets = offsets
         self.content = content
         self.mode = mode
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         start: Size = self.offsets[index]
         size: Size = self.offsets[index + 1] - start
         if self.mode == 0:
@@ -485,7 +485,7 @@ class JsonTextWriter(JsonWriter):
 
 @cython.final
 @cython.cclass
-class JsonDecimalWriter(JsonWriter):
+class JacksonDecimalWriter(JacksonWriter):
     """The unscaled value in base64, big-endian and without needless bytes."""
 
     cells: cython.const[cython.uchar][::1]
@@ -499,13 +499,13 @@ class JsonDecimalWriter(JsonWriter):
         cells: cython.const[cython.uchar][::1],
         width: Size,
     ) -> None:
-        JsonWriter.__init__(self, bits, offset, null_text)
+        JacksonWriter.__init__(self, bits, offset, null_text)
         self.cells = cells
         self.width = width
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         first: Size = index * self.width
         size: Size = self.width
         at: Size
@@ -524,7 +524,7 @@ class JsonDecimalWriter(JsonWriter):
 
 @cython.final
 @cython.cclass
-class JsonObjectWriter(JsonWriter):
+class JacksonObjectWriter(JacksonWriter):
     names: list  # with quotes and colon
     writers: list
     omits_nulls: cython.bint
@@ -538,21 +538,21 @@ class JsonObjectWriter(JsonWriter):
         writers: list,
         omits_nulls: cython.bint,
     ) -> None:
-        JsonWriter.__init__(self, bits, offset, null_text)
+        JacksonWriter.__init__(self, bits, offset, null_text)
         self.names = names
         self.writers = writers
         self.omits_nulls = omits_nulls
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         position: Size
-        writer: JsonWriter
+        writer: JacksonWriter
         name: bytes
         is_first: cython.bint = True
         output.put(123)
         for position in range(len(self.writers)):
-            writer = cython.cast(JsonWriter, self.writers[position])
+            writer = cython.cast(JacksonWriter, self.writers[position])
             if self.omits_nulls and writer.is_null(index):
                 continue
             if not is_first:
@@ -568,12 +568,12 @@ class JsonObjectWriter(JsonWriter):
 
 @cython.final
 @cython.cclass
-class JsonArrayWriter(JsonWriter):
+class JacksonArrayWriter(JacksonWriter):
     """An array, an object with keys, or an array of arrays of key and value."""
 
     offsets: cython.const[cython.int][::1]
-    keys: JsonWriter
-    items: JsonWriter
+    keys: JacksonWriter
+    items: JacksonWriter
     is_object: cython.bint
 
     def __init__(
@@ -583,10 +583,10 @@ class JsonArrayWriter(JsonWriter):
         null_text: object,
         offsets: cython.const[cython.int][::1],
         keys: object,
-        items: JsonWriter,
+        items: JacksonWriter,
         is_object: cython.bint,
     ) -> None:
-        JsonWriter.__init__(self, bits, offset, null_text)
+        JacksonWriter.__init__(self, bits, offset, null_text)
         self.offsets = offsets
         self.keys = keys
         self.items = items
@@ -594,7 +594,7 @@ class JsonArrayWriter(JsonWriter):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def write_present(self, index: Size, output: JsonOutput) -> cython.int:
+    def write_present(self, index: Size, output: JacksonOutput) -> cython.int:
         item: Size
         start: Size = self.offsets[index]
         output.put(123 if self.is_object else 91)
@@ -615,7 +615,7 @@ class JsonArrayWriter(JsonWriter):
 
 
 def write_documents(
-    root: JsonWriter,
+    root: JacksonWriter,
     prefix: bytes,
     suffix: bytes,
     null_document: object,
@@ -627,7 +627,7 @@ def write_documents(
 
     A null row is `null_document`, or has no document. Errors are appended as row and path.
     """
-    output: JsonOutput = JsonOutput(capacity)
+    output: JacksonOutput = JacksonOutput(capacity)
     row: Size
     start: Size
     null_text: bytes = null_document
@@ -653,7 +653,7 @@ def write_reals(
     values: cython.const[cython.double][::1], is_single: cython.bint, offsets: cython.int[::1]
 ) -> bytearray:
     """Returns the texts of numbers as Java's `toString`, and fills `offsets`."""
-    output: JsonOutput = JsonOutput(16 * len(values))
+    output: JacksonOutput = JacksonOutput(16 * len(values))
     row: Size
     offsets[0] = 0
     for row in range(len(offsets) - 1):

@@ -1,19 +1,19 @@
 COMPILED: bool
 
-class JsonWriter:
+class JacksonWriter:
     def __init__(self, bits: memoryview, offset: int, null_text: bytes | None) -> None: ...
 
-class JsonBooleanWriter(JsonWriter):
+class JacksonBooleanWriter(JacksonWriter):
     def __init__(
         self, bits: memoryview, offset: int, null_text: bytes | None, values: memoryview, first: int
     ) -> None: ...
 
-class JsonIntegerWriter(JsonWriter):
+class JacksonIntegerWriter(JacksonWriter):
     def __init__(
         self, bits: memoryview, offset: int, null_text: bytes | None, values: memoryview
     ) -> None: ...
 
-class JsonRealWriter(JsonWriter):
+class JacksonRealWriter(JacksonWriter):
     def __init__(
         self,
         bits: memoryview,
@@ -23,7 +23,7 @@ class JsonRealWriter(JsonWriter):
         is_single: bool,
     ) -> None: ...
 
-class JsonTextWriter(JsonWriter):
+class JacksonTextWriter(JacksonWriter):
     def __init__(
         self,
         bits: memoryview,
@@ -34,36 +34,36 @@ class JsonTextWriter(JsonWriter):
         mode: int,
     ) -> None: ...
 
-class JsonDecimalWriter(JsonWriter):
+class JacksonDecimalWriter(JacksonWriter):
     def __init__(
         self, bits: memoryview, offset: int, null_text: bytes | None, cells: memoryview, width: int
     ) -> None: ...
 
-class JsonObjectWriter(JsonWriter):
+class JacksonObjectWriter(JacksonWriter):
     def __init__(
         self,
         bits: memoryview,
         offset: int,
         null_text: bytes | None,
         names: list[bytes],
-        writers: list[JsonWriter],
+        writers: list[JacksonWriter],
         omits_nulls: bool,
     ) -> None: ...
 
-class JsonArrayWriter(JsonWriter):
+class JacksonArrayWriter(JacksonWriter):
     def __init__(
         self,
         bits: memoryview,
         offset: int,
         null_text: bytes | None,
         offsets: memoryview,
-        keys: JsonWriter | None,
-        items: JsonWriter,
+        keys: JacksonWriter | None,
+        items: JacksonWriter,
         is_object: bool,
     ) -> None: ...
 
 def write_documents(
-    root: JsonWriter,
+    root: JacksonWriter,
     prefix: bytes,
     suffix: bytes,
     null_document: bytes | None,

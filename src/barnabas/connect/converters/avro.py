@@ -13,7 +13,7 @@ from barnabas.columns.avro.raw import RawBytesDecoder, RawBytesEncoder, is_raw
 from barnabas.columns.avro.schemas import parse_reader_schema
 from barnabas.columns.avro.types import arrow_field
 from barnabas.columns.language import SchemaSource
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance
 from barnabas.connect.converters.avro_mapping import AvroMapping, codec_schema
 from barnabas.connect.converters.registry import (
     DeclaredSchema,
@@ -22,7 +22,7 @@ from barnabas.connect.converters.registry import (
     RegistryConverter,
 )
 from barnabas.connect.data.conform import conform
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 from barnabas.schemas.avro.model import AvroEnum, AvroFixed, AvroRecord, AvroType
 
 if TYPE_CHECKING:
@@ -36,20 +36,20 @@ class AvroConverter(RegistryConverter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return super().config_def() + ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "enhanced.avro.schema.support",
                 ConfigType.BOOLEAN,
                 False,
                 "Whether enums stay enums, and members of unions have full names.",
             ),
-            Setting(
+            ConnectorSetting(
                 "connect.meta.data",
                 ConfigType.BOOLEAN,
                 True,
                 "Whether names, versions and parameters of Connect are attributes of the schema.",
                 Importance.LOW,
             ),
-            Setting(
+            ConnectorSetting(
                 "scrub.invalid.names",
                 ConfigType.BOOLEAN,
                 False,
@@ -74,7 +74,7 @@ class AvroConverter(RegistryConverter):
             decoder = AvroDecoder(codec, codec, framed=True)
         return _AvroReader(schema, decoder)
 
-    def declare(self, schema: Schema, topic: str) -> DeclaredSchema:
+    def declare(self, schema: ConnectSchema, topic: str) -> DeclaredSchema:
         return self.describe(SchemaSource(self._mapping.avro_text(schema)))
 
     def describe(self, source: SchemaSource) -> DeclaredSchema:
@@ -82,7 +82,9 @@ class AvroConverter(RegistryConverter):
         name = _name(parsed)
         return DeclaredSchema(source, name)
 
-    def writer(self, schema: Schema, declared: DeclaredSchema, schema_id: int) -> PayloadWriter:
+    def writer(
+        self, schema: ConnectSchema, declared: DeclaredSchema, schema_id: int
+    ) -> PayloadWriter:
         source = declared.source
         written = codec_schema(parse_reader_schema(source.text, source.references))
         arrow_type = arrow_field("value", codec_schema(self._own(schema))).type
@@ -91,14 +93,14 @@ class AvroConverter(RegistryConverter):
             encoder = AvroEncoder(written, arrow_type, schema_id)
         return _AvroWriter(arrow_type, encoder)
 
-    def _own(self, schema: Schema) -> AvroType:
+    def _own(self, schema: ConnectSchema) -> AvroType:
         """Returns the schema that values are brought into: the names of its fields are Avro's."""
         return parse_reader_schema(self._mapping.avro_text(schema), {})
 
 
 @dataclass(slots=True, frozen=True)
 class _AvroReader:
-    schema: Schema
+    schema: ConnectSchema
     decoder: ColumnDecoder
 
     def read(self, payloads: pa.BinaryArray) -> DecodedColumn:

@@ -22,7 +22,7 @@ from barnabas.connect.data.schema import (
     SCALE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
 )
@@ -67,11 +67,11 @@ class AvroMapping:
 
     # From Avro
 
-    def connect_schema(self, schema: AvroType) -> Schema:
+    def connect_schema(self, schema: AvroType) -> ConnectSchema:
         """Raises DataError if Connect has no such type."""
         return self._from(schema, MISSING, None)
 
-    def _from(self, schema: AvroType, default: object, doc: str | None) -> Schema:
+    def _from(self, schema: AvroType, default: object, doc: str | None) -> ConnectSchema:
         inner, is_optional = without_null(schema)
         if isinstance(schema, AvroUnion) and schema.branches[0].kind == "null":
             default = MISSING
@@ -86,7 +86,7 @@ class AvroMapping:
             return converted
         return replace(converted, default=_default_from_avro(default, converted))
 
-    def _from_union(self, union: AvroUnion) -> Schema:
+    def _from_union(self, union: AvroUnion) -> ConnectSchema:
         names = [self._member_name(branch) for branch in union.branches]
         if len(set(names)) < len(names):
             names = [_full_name(branch) or branch.kind for branch in union.branches]
@@ -94,7 +94,7 @@ class AvroMapping:
             SchemaField(name, self._from(branch, MISSING, None).as_optional())
             for name, branch in zip(names, union.branches, strict=True)
         )
-        return Schema(Type.STRUCT, name=UNION_NAME, fields=fields)
+        return ConnectSchema(Type.STRUCT, name=UNION_NAME, fields=fields)
 
     def _member_name(self, branch: AvroType) -> str:
         full_name = _full_name(branch)
@@ -102,7 +102,7 @@ class AvroMapping:
             return branch.kind
         return full_name if self.is_enhanced else full_name.rpartition(".")[2]
 
-    def _from_present(self, schema: AvroType) -> Schema:
+    def _from_present(self, schema: AvroType) -> ConnectSchema:
         match schema:
             case AvroPrimitive():
                 return _from_primitive(schema)
@@ -111,21 +111,21 @@ class AvroMapping:
                 decimal = _from_decimal(schema)
                 if decimal is not None:
                     return replace(decimal, parameters={**decimal.parameters, **size})
-                return Schema(Type.BYTES, parameters=size)
+                return ConnectSchema(Type.BYTES, parameters=size)
             case AvroEnum():
                 symbols = {f"{ENUM_PARAMETER}.{symbol}": symbol for symbol in schema.symbols}
                 parameters = {ENUM_PARAMETER: schema.name.full, **symbols}
-                return Schema(Type.STRING, parameters=parameters)
+                return ConnectSchema(Type.STRING, parameters=parameters)
             case AvroArray(items):
                 entry, _ = without_null(items)
                 if isinstance(entry, AvroRecord) and _is_map_entry(entry):
                     key, value = (self._from(field.type, MISSING, None) for field in entry.fields)
-                    return Schema(Type.MAP, key_schema=key, value_schema=value)
-                return Schema(Type.ARRAY, value_schema=self._from(items, MISSING, None))
+                    return ConnectSchema(Type.MAP, key_schema=key, value_schema=value)
+                return ConnectSchema(Type.ARRAY, value_schema=self._from(items, MISSING, None))
             case AvroMap(values):
-                return Schema(
+                return ConnectSchema(
                     Type.MAP,
-                    key_schema=Schema(Type.STRING),
+                    key_schema=ConnectSchema(Type.STRING),
                     value_schema=self._from(values, MISSING, None),
                 )
             case AvroRecord():
@@ -133,11 +133,13 @@ class AvroMapping:
                     SchemaField(field.name, self._from(field.type, field.default, field.doc))
                     for field in schema.fields
                 )
-                return Schema(Type.STRUCT, fields=fields)
+                return ConnectSchema(Type.STRUCT, fields=fields)
             case AvroUnion():
                 raise AssertionError("unions are converted before")
 
-    def _named_and_documented(self, schema: Schema, avro: AvroType, doc: str | None) -> Schema:
+    def _named_and_documented(
+        self, schema: ConnectSchema, avro: AvroType, doc: str | None
+    ) -> ConnectSchema:
         properties = _properties(avro)
         name = schema.name or _full_name(avro)
         if self.has_metadata:
@@ -158,7 +160,7 @@ class AvroMapping:
 
     # To Avro
 
-    def avro_text(self, schema: Schema) -> str:
+    def avro_text(self, schema: ConnectSchema) -> str:
         """Returns the text of an Avro schema. Raises DataError if Avro has no such type."""
         return json_text.write(_AvroWriter(self).node(schema))
 
@@ -168,10 +170,10 @@ class _AvroWriter:
 
     def __init__(self, mapping: AvroMapping) -> None:
         self._mapping = mapping
-        self._named: dict[str, Schema] = {}
+        self._named: dict[str, ConnectSchema] = {}
         self._space = ""  # the namespace of the record whose fields are written
 
-    def node(self, schema: Schema) -> Any:
+    def node(self, schema: ConnectSchema) -> Any:
         if schema.name == UNION_NAME and schema.type is Type.STRUCT:
             branches = [
                 self.node(replace(each.schema, is_optional=False)) for each in schema.fields
@@ -183,7 +185,7 @@ class _AvroWriter:
         has_default = schema.has_default and schema.default is not None
         return [present, "null"] if has_default else ["null", present]
 
-    def _present(self, schema: Schema) -> Any:
+    def _present(self, schema: ConnectSchema) -> Any:
         match schema.type:
             case Type.STRUCT:
                 return self._record(schema)
@@ -201,7 +203,7 @@ class _AvroWriter:
         node |= self._attributes(schema)
         return node["type"] if list(node) == ["type"] else node
 
-    def _map(self, schema: Schema) -> dict[str, Any]:
+    def _map(self, schema: ConnectSchema) -> dict[str, Any]:
         assert schema.key_schema is not None
         assert schema.value_schema is not None
         if schema.key_schema.type is Type.STRING and not schema.key_schema.is_optional:
@@ -213,7 +215,7 @@ class _AvroWriter:
         entry = self._named_node("record", NAMESPACE, name) | properties
         return {"type": "array", "items": entry | self._fields(NAMESPACE, pairs)}
 
-    def _record(self, schema: Schema) -> Any:
+    def _record(self, schema: ConnectSchema) -> Any:
         namespace, name = self._name(schema)
         declared = self._declared(schema, namespace, name)
         if isinstance(declared, str):
@@ -223,7 +225,7 @@ class _AvroWriter:
         return node | fields | self._attributes(schema)
 
     def _declared(
-        self, schema: Schema, namespace: str, name: str
+        self, schema: ConnectSchema, namespace: str, name: str
     ) -> str | tuple[dict[str, Any], str]:
         """Returns a reference to a type that was written before, or the beginning of a new one.
 
@@ -248,7 +250,7 @@ class _AvroWriter:
             node["namespace"] = namespace
         return node
 
-    def _fields(self, namespace: str, fields: list[tuple[str, Schema]]) -> dict[str, Any]:
+    def _fields(self, namespace: str, fields: list[tuple[str, ConnectSchema]]) -> dict[str, Any]:
         enclosing, self._space = self._space, namespace
         nodes = [self._field(name, schema) for name, schema in fields]
         self._space = enclosing
@@ -259,7 +261,7 @@ class _AvroWriter:
         taken = {each.rpartition(".")[2] for each in self._named}
         return next(each for number in range(2, 10**6) if (each := f"{name}{number}") not in taken)
 
-    def _field(self, name: str, schema: Schema) -> dict[str, Any]:
+    def _field(self, name: str, schema: ConnectSchema) -> dict[str, Any]:
         node: dict[str, Any] = {"name": self._scrubbed(name), "type": self.node(schema)}
         if schema.doc is not None:
             node["doc"] = schema.doc
@@ -269,7 +271,7 @@ class _AvroWriter:
             node["default"] = None
         return node
 
-    def _enum(self, schema: Schema) -> Any:
+    def _enum(self, schema: ConnectSchema) -> Any:
         full_name = schema.parameters[ENUM_PARAMETER]
         namespace, _, name = full_name.rpartition(".")
         prefix = f"{ENUM_PARAMETER}."
@@ -279,7 +281,7 @@ class _AvroWriter:
             return declared
         return {**declared[0], "type": "enum", "symbols": symbols}
 
-    def _fixed(self, schema: Schema) -> Any:
+    def _fixed(self, schema: ConnectSchema) -> Any:
         size = int(schema.parameters[FIXED_SIZE_PARAMETER])
         namespace, name = self._name(schema)
         if schema.is_logical:
@@ -289,7 +291,7 @@ class _AvroWriter:
             return declared
         return {**declared[0], "size": size} | self._attributes(schema)
 
-    def _attributes(self, schema: Schema) -> dict[str, Any]:
+    def _attributes(self, schema: ConnectSchema) -> dict[str, Any]:
         node: dict[str, Any] = {}
         is_decimal = schema.name == DECIMAL and schema.type is Type.BYTES
         if is_decimal:
@@ -313,7 +315,7 @@ class _AvroWriter:
             node["logicalType"] = logical
         return node
 
-    def _name(self, schema: Schema) -> tuple[str, str]:
+    def _name(self, schema: ConnectSchema) -> tuple[str, str]:
         namespace, _, name = (schema.name or DEFAULT_NAME).rpartition(".")
         return ".".join(map(self._scrubbed, namespace.split("."))) if namespace else "", (
             self._scrubbed(name)
@@ -350,9 +352,9 @@ _AVRO_LOGICAL: dict[tuple[str | None, Type], str] = {
     (TIMESTAMP, Type.INT64): "timestamp-millis",
 }
 _CONNECT_LOGICAL = {
-    ("int", "date"): Schema(Type.INT32, name=DATE, version=1),
-    ("int", "time-millis"): Schema(Type.INT32, name=TIME, version=1),
-    ("long", "timestamp-millis"): Schema(Type.INT64, name=TIMESTAMP, version=1),
+    ("int", "date"): ConnectSchema(Type.INT32, name=DATE, version=1),
+    ("int", "time-millis"): ConnectSchema(Type.INT32, name=TIME, version=1),
+    ("long", "timestamp-millis"): ConnectSchema(Type.INT64, name=TIMESTAMP, version=1),
 }
 _CONNECT_TYPES = {
     "boolean": Type.BOOLEAN,
@@ -400,7 +402,7 @@ def _codec_properties(kind: str, properties: Properties) -> Properties:
     return {"logicalType": logical} if (kind, logical) in _CONNECT_LOGICAL else {}
 
 
-def _from_primitive(schema: AvroPrimitive) -> Schema:
+def _from_primitive(schema: AvroPrimitive) -> ConnectSchema:
     logical = schema.logical_type
     decimal = _from_decimal(schema)
     if decimal is not None:
@@ -409,13 +411,13 @@ def _from_primitive(schema: AvroPrimitive) -> Schema:
         return _CONNECT_LOGICAL[schema.kind, logical.name]
     narrow = schema.properties.get("connect.type")
     if schema.kind == "int" and narrow in (Type.INT8.value, Type.INT16.value):
-        return Schema(Type(str(narrow)))
+        return ConnectSchema(Type(str(narrow)))
     if schema.kind not in _CONNECT_TYPES:
         raise DataError(f"Connect has no type for Avro's {schema.kind} alone")
-    return Schema(_CONNECT_TYPES[schema.kind])
+    return ConnectSchema(_CONNECT_TYPES[schema.kind])
 
 
-def _from_decimal(schema: AvroPrimitive | AvroFixed) -> Schema | None:
+def _from_decimal(schema: AvroPrimitive | AvroFixed) -> ConnectSchema | None:
     logical = schema.logical_type
     if logical is None or logical.name != "decimal" or schema.kind not in ("bytes", "fixed"):
         return None
@@ -424,7 +426,7 @@ def _from_decimal(schema: AvroPrimitive | AvroFixed) -> Schema | None:
     parameters = {SCALE: str(logical.scale)}
     if logical.precision != DEFAULT_PRECISION:
         parameters[PRECISION_PARAMETER] = str(logical.precision)
-    return Schema(Type.BYTES, name=DECIMAL, version=1, parameters=parameters)
+    return ConnectSchema(Type.BYTES, name=DECIMAL, version=1, parameters=parameters)
 
 
 def _is_map_entry(record: AvroRecord) -> bool:
@@ -450,7 +452,7 @@ def _text(properties: Properties, name: str) -> str | None:
 # Defaults
 
 
-def _default_from_avro(value: Any, schema: Schema) -> Any:
+def _default_from_avro(value: Any, schema: ConnectSchema) -> Any:
     """Returns a default of Avro's JSON as the Python value that Arrow returns for the type."""
     try:
         return _value_from_json(value, schema)
@@ -458,7 +460,7 @@ def _default_from_avro(value: Any, schema: Schema) -> Any:
         return NO_DEFAULT
 
 
-def _value_from_json(value: Any, schema: Schema) -> Any:
+def _value_from_json(value: Any, schema: ConnectSchema) -> Any:
     if value is None:
         return None
     match schema.name, schema.type:
@@ -492,7 +494,7 @@ def _value_from_json(value: Any, schema: Schema) -> Any:
             return value
 
 
-def _default_to_avro(value: Any, schema: Schema) -> Any:
+def _default_to_avro(value: Any, schema: ConnectSchema) -> Any:
     if value is None:
         return None
     match schema.name, schema.type:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from barnabas.connect.config_def import ConfigDef
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ class Converted:
 
     start: int
     """The index of the first row."""
-    schema: Schema | None
+    schema: ConnectSchema | None
     values: pa.Array
     """One for each row of the run; null for rows that failed."""
 
@@ -70,5 +70,7 @@ class Converter(ABC):
         """Decodes the keys or values of records of a topic."""
 
     @abstractmethod
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         """Encodes keys or values. Raises DataError if none of them can be encoded."""

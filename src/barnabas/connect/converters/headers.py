@@ -29,7 +29,7 @@ from barnabas.connect.converters.numbers import (
 )
 from barnabas.connect.converters.plain import ByteArrayConverter, StringConverter
 from barnabas.connect.converters.runs import conversion_of, nulls_run, rows_of_groups
-from barnabas.connect.data.schema import Schema, Type
+from barnabas.connect.data.schema import ConnectSchema, Type
 from barnabas.wire.records.buffers import view
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class HeaderConverter(ABC):
         """Decodes values. Those of several schemas are several runs."""
 
     @abstractmethod
-    def to_bytes(self, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def to_bytes(self, schema: ConnectSchema | None, values: pa.Array) -> ConvertedBytes:
         """Encodes values. Raises DataError if none of them can be encoded."""
 
 
@@ -88,7 +88,7 @@ class SimpleHeaderConverter(HeaderConverter):
             parts.append((members, Conversion([Converted(0, schema, values)])))
         return conversion_of(groups, parts, ())
 
-    def to_bytes(self, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def to_bytes(self, schema: ConnectSchema | None, values: pa.Array) -> ConvertedBytes:
         import pyarrow as pa
 
         from barnabas.connect.transforms.value_text import value_texts
@@ -96,16 +96,16 @@ class SimpleHeaderConverter(HeaderConverter):
         return ConvertedBytes(value_texts(values, schema).cast(pa.binary()))
 
 
-def _schema(literal: tuple[Schema | None, Any]) -> Schema:
+def _schema(literal: tuple[ConnectSchema | None, Any]) -> ConnectSchema:
     assert literal[0] is not None
     return literal[0]
 
 
-def _parsed(payload: bytes) -> tuple[Schema | None, Any]:
+def _parsed(payload: bytes) -> tuple[ConnectSchema | None, Any]:
     try:
         literal = parse_literal(payload.decode())
     except UnicodeDecodeError:
-        return Schema(Type.BYTES), payload
+        return ConnectSchema(Type.BYTES), payload
     return literal.schema, literal.value
 
 
@@ -125,7 +125,7 @@ class ConverterOfHeaders(HeaderConverter):
     def to_values(self, payloads: pa.BinaryArray) -> Conversion:
         return self._converter.to_connect("", payloads)
 
-    def to_bytes(self, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def to_bytes(self, schema: ConnectSchema | None, values: pa.Array) -> ConvertedBytes:
         return self._converter.from_connect("", schema, values)
 
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
+    ConnectorSetting,
     Importance,
-    Setting,
     Width,
     one_of,
 )
@@ -44,7 +44,7 @@ from barnabas.connect.converters.json_writers import (
     write_documents,
 )
 from barnabas.connect.converters.runs import conversion_of, nulls_run, rows_of_groups
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 from barnabas.connect.data.schema_json import schema_from_json, schema_to_json
 from barnabas.connect.errors import DataError
 
@@ -56,7 +56,7 @@ class JsonConverter(Converter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "schemas.enable",
                 ConfigType.BOOLEAN,
                 True,
@@ -66,7 +66,7 @@ class JsonConverter(Converter):
                 width=Width.MEDIUM,
                 display_name="Enable Schemas",
             ),
-            Setting(
+            ConnectorSetting(
                 "schemas.cache.size",
                 ConfigType.INT,
                 1000,
@@ -76,7 +76,7 @@ class JsonConverter(Converter):
                 width=Width.MEDIUM,
                 display_name="Schema Cache Size",
             ),
-            Setting(
+            ConnectorSetting(
                 "schema.content",
                 ConfigType.STRING,
                 None,
@@ -86,7 +86,7 @@ class JsonConverter(Converter):
                 width=Width.MEDIUM,
                 display_name="Schema Content",
             ),
-            Setting(
+            ConnectorSetting(
                 "decimal.format",
                 ConfigType.STRING,
                 "BASE64",
@@ -97,7 +97,7 @@ class JsonConverter(Converter):
                 width=Width.MEDIUM,
                 display_name="Decimal Format",
             ),
-            Setting(
+            ConnectorSetting(
                 "replace.null.with.default",
                 ConfigType.BOOLEAN,
                 True,
@@ -114,14 +114,14 @@ class JsonConverter(Converter):
         self._has_envelope: bool = parsed["schemas.enable"]
         self._replaces_nulls: bool = parsed["replace.null.with.default"]
         self._cache_size = max(parsed["schemas.cache.size"], 1)
-        self._schemas: OrderedDict[bytes, Schema | DataError | None] = OrderedDict()
-        self._columns: OrderedDict[Schema, _json_reader.JsonColumn] = OrderedDict()
-        self._schema_texts: OrderedDict[Schema, bytes] = OrderedDict()
+        self._schemas: OrderedDict[bytes, ConnectSchema | DataError | None] = OrderedDict()
+        self._columns: OrderedDict[ConnectSchema, _json_reader.JsonColumn] = OrderedDict()
+        self._schema_texts: OrderedDict[ConnectSchema, bytes] = OrderedDict()
         self._writers = JsonWriters(
             decimals_are_numbers=parsed["decimal.format"].upper() == "NUMERIC",
             replaces_nulls=self._replaces_nulls,
         )
-        self._fixed_schema: Schema | None = None
+        self._fixed_schema: ConnectSchema | None = None
         if self._has_envelope and parsed["schema.content"]:
             self._fixed_schema = schema_from_json(parsed["schema.content"], self._read_default)
 
@@ -135,7 +135,7 @@ class JsonConverter(Converter):
             return self._read_fixed(documents, self._fixed_schema)
         return self._read_envelopes(documents) if self._has_envelope else read_inferred(documents)
 
-    def _read_fixed(self, documents: JsonDocuments, schema: Schema) -> Conversion:
+    def _read_fixed(self, documents: JsonDocuments, schema: ConnectSchema) -> Conversion:
         column = self._column(schema)
         values = read_typed(documents, schema, column, replaces_nulls=self._replaces_nulls)
         return Conversion([Converted(0, schema, values)], documents.errors())
@@ -169,7 +169,7 @@ class JsonConverter(Converter):
     def _read_single(
         self,
         documents: JsonDocuments,
-        schema: Schema | DataError | None,
+        schema: ConnectSchema | DataError | None,
         starts: memoryview,
         ends: memoryview,
         is_in_envelope: memoryview,
@@ -191,11 +191,11 @@ class JsonConverter(Converter):
         )
         return Conversion([Converted(0, schema, values)], documents.errors())
 
-    def _schema(self, text: bytes) -> Schema | DataError | None:
+    def _schema(self, text: bytes) -> ConnectSchema | DataError | None:
         if text in self._schemas:
             self._schemas.move_to_end(text)
             return self._schemas[text]
-        parsed: Schema | DataError | None
+        parsed: ConnectSchema | DataError | None
         try:
             parsed = schema_from_json(text, self._read_default)
         except DataError as error:
@@ -205,7 +205,7 @@ class JsonConverter(Converter):
             self._schemas.popitem(last=False)
         return parsed
 
-    def _column(self, schema: Schema) -> _json_reader.JsonColumn:
+    def _column(self, schema: ConnectSchema) -> _json_reader.JsonColumn:
         column = self._columns.get(schema)
         if column is None:
             column = column_of(schema, replaces_nulls=self._replaces_nulls)
@@ -214,7 +214,7 @@ class JsonConverter(Converter):
                 self._columns.popitem(last=False)
         return column
 
-    def _read_default(self, schema: Schema, document: Any) -> Any:
+    def _read_default(self, schema: ConnectSchema, document: Any) -> Any:
         import pyarrow as pa
 
         text = pa.array([json.dumps(document).encode()], pa.binary())
@@ -227,7 +227,9 @@ class JsonConverter(Converter):
 
     # Writing
 
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         import pyarrow as pa
 
         count = len(values)
@@ -239,7 +241,7 @@ class JsonConverter(Converter):
         writer = self._writers.writer(values, schema)
         return write_documents(writer, values, prefix, suffix, null_document)
 
-    def _frame(self, schema: Schema | None) -> tuple[bytes, bytes, bytes | None]:
+    def _frame(self, schema: ConnectSchema | None) -> tuple[bytes, bytes, bytes | None]:
         """Returns what is before and after a value, and the document of a null.
 
         A null is a tombstone unless the schema allows nulls, as in Kafka Connect; a null whose
@@ -256,7 +258,7 @@ class JsonConverter(Converter):
         prefix = b'{"schema":' + self._schema_text(schema) + b',"payload":'
         return prefix, b"}", None if null_text is None else prefix + null_text + b"}"
 
-    def _schema_text(self, schema: Schema | None) -> bytes:
+    def _schema_text(self, schema: ConnectSchema | None) -> bytes:
         if schema is None:
             return b"null"
         text = self._schema_texts.get(schema)

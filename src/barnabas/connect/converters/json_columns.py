@@ -8,7 +8,14 @@ from barnabas.columns import _bits
 from barnabas.connect.converters import _json_reader
 from barnabas.connect.converters._json_reader import KINDS
 from barnabas.connect.data.defaults import filled_with_default
-from barnabas.connect.data.schema import DECIMAL, JSON_TEXT, LOGICAL_NAMES, SCALE, Schema, Type
+from barnabas.connect.data.schema import (
+    DECIMAL,
+    JSON_TEXT,
+    LOGICAL_NAMES,
+    SCALE,
+    ConnectSchema,
+    Type,
+)
 from barnabas.connect.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,7 +25,7 @@ _KIND_NAMES = {code: name for name, code in KINDS.items()}
 
 
 def column_of(
-    schema: Schema, *, replaces_nulls: bool, is_nullable: bool | None = None
+    schema: ConnectSchema, *, replaces_nulls: bool, is_nullable: bool | None = None
 ) -> _json_reader.JsonColumn:
     """Returns a column for values of the schema. `is_nullable` overrides what the schema says."""
     if is_nullable is None:
@@ -46,7 +53,7 @@ def column_of(
 
 
 def typed_array(
-    column: _json_reader.JsonColumn, schema: Schema, length: int, *, replaces_nulls: bool
+    column: _json_reader.JsonColumn, schema: ConnectSchema, length: int, *, replaces_nulls: bool
 ) -> pa.Array:
     """Returns the values, with defaults instead of nulls if `replaces_nulls`."""
     array = _typed_array(column, schema, length, replaces_nulls)
@@ -84,7 +91,7 @@ def inferred_array(column: _json_reader.JsonColumn, length: int) -> pa.Array:
 
 
 def _typed_array(
-    column: _json_reader.JsonColumn, schema: Schema, length: int, replaces_nulls: bool
+    column: _json_reader.JsonColumn, schema: ConnectSchema, length: int, replaces_nulls: bool
 ) -> pa.Array:
     import pyarrow as pa
 
@@ -139,7 +146,7 @@ def _buffers(
             return [valid, pa.py_buffer(cells)]
 
 
-def _kind(schema: Schema) -> tuple[str, int]:
+def _kind(schema: ConnectSchema) -> tuple[str, int]:
     """Returns the kind of the column and the bytes of a cell."""
     import pyarrow as pa
 
@@ -153,7 +160,7 @@ def _kind(schema: Schema) -> tuple[str, int]:
     return _KINDS[schema.type]
 
 
-def _type_name(schema: Schema) -> str:
+def _type_name(schema: ConnectSchema) -> str:
     """Returns the name in error messages, as Connect's."""
     if schema.name in LOGICAL_NAMES:
         return schema.name.rpartition(".")[2]

@@ -13,7 +13,7 @@ from barnabas.connect.converters.json_columns import (
     read_error,
     typed_array,
 )
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 from barnabas.connect.errors import DataError
 from barnabas.wire.records.buffers import offsets_of, view
 
@@ -92,7 +92,7 @@ class JsonDocumentsPart(JsonDocuments):
 
 def read_typed(
     documents: JsonDocuments,
-    schema: Schema,
+    schema: ConnectSchema,
     column: _json_reader.JsonColumn,
     *,
     replaces_nulls: bool,

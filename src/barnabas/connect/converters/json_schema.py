@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.columns import DecodedColumn
 from barnabas.columns.language import SchemaSource
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting, one_of
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance, one_of
 from barnabas.connect.converters import _json_reader
 from barnabas.connect.converters.converter import RowError
 from barnabas.connect.converters.json_columns import column_of
@@ -23,7 +23,7 @@ from barnabas.connect.converters.registry import (
     RegistryConverter,
 )
 from barnabas.connect.data.conform import conform
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 from barnabas.schemas.framing import ID_PREFIX_BYTES, id_prefix
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class JsonSchemaConverter(RegistryConverter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return super().config_def() + ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "decimal.format",
                 ConfigType.STRING,
                 "BASE64",
@@ -45,13 +45,13 @@ class JsonSchemaConverter(RegistryConverter):
                 Importance.LOW,
                 one_of("BASE64", "NUMERIC", ignore_case=True),
             ),
-            Setting(
+            ConnectorSetting(
                 "use.optional.for.nonrequired",
                 ConfigType.BOOLEAN,
                 False,
                 "Whether properties that are not required are optional.",
             ),
-            Setting(
+            ConnectorSetting(
                 "object.additional.properties",
                 ConfigType.BOOLEAN,
                 True,
@@ -72,7 +72,7 @@ class JsonSchemaConverter(RegistryConverter):
     def reader(self, source: SchemaSource, variant: int) -> PayloadReader:
         return _JsonReader(self._mapping.connect_schema(source, self._read_default))
 
-    def declare(self, schema: Schema, topic: str) -> DeclaredSchema:
+    def declare(self, schema: ConnectSchema, topic: str) -> DeclaredSchema:
         text = self._mapping.json_text(schema, self._default_text)
         return DeclaredSchema(SchemaSource(text), schema.name)
 
@@ -81,13 +81,15 @@ class JsonSchemaConverter(RegistryConverter):
         title = declared.get("title") if isinstance(declared, dict) else None
         return DeclaredSchema(source, title if isinstance(title, str) else None)
 
-    def writer(self, schema: Schema, declared: DeclaredSchema, schema_id: int) -> PayloadWriter:
+    def writer(
+        self, schema: ConnectSchema, declared: DeclaredSchema, schema_id: int
+    ) -> PayloadWriter:
         return _JsonWriter(schema, self._json, id_prefix(schema_id))
 
-    def _default_text(self, schema: Schema) -> str:
+    def _default_text(self, schema: ConnectSchema) -> str:
         return self._json.default_text(schema).decode()
 
-    def _read_default(self, schema: Schema, document: Any) -> Any:
+    def _read_default(self, schema: ConnectSchema, document: Any) -> Any:
         """Returns None if the default does not fit its own schema: it is not used then."""
         import pyarrow as pa
 
@@ -97,7 +99,7 @@ class JsonSchemaConverter(RegistryConverter):
 
 
 class _JsonReader:
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: ConnectSchema) -> None:
         self.schema = schema
         self._written = document_schema(schema)
         self._column: _json_reader.JsonColumn | None = None
@@ -113,7 +115,7 @@ class _JsonReader:
 
 @dataclass(slots=True, frozen=True)
 class _JsonWriter:
-    schema: Schema
+    schema: ConnectSchema
     writers: JsonWriters
     header: bytes
 

@@ -21,7 +21,7 @@ from barnabas.connect.data.schema import (
     SCALE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
     struct_schema,
@@ -33,7 +33,7 @@ DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 MAX_DEPTH = 64
 MAX_TYPES = 5000
 
-ANY = Schema(Type.STRING, is_optional=True, name=JSON_TEXT)
+ANY = ConnectSchema(Type.STRING, is_optional=True, name=JSON_TEXT)
 
 _CONNECT_TYPES = {
     "int8": Type.INT8,
@@ -57,7 +57,7 @@ _JSON_TYPES = {
     Type.BYTES: ("string", "bytes"),
 }
 
-DefaultReader = Callable[[Schema, Any], Any]
+DefaultReader = Callable[[ConnectSchema, Any], Any]
 
 
 @dataclass(slots=True, frozen=True)
@@ -69,18 +69,18 @@ class JsonSchemaMapping:
     """Whether a property that is not required is optional."""
     allows_other_properties: bool = True
 
-    def connect_schema(self, source: SchemaSource, read_default: DefaultReader) -> Schema:
+    def connect_schema(self, source: SchemaSource, read_default: DefaultReader) -> ConnectSchema:
         """Raises SchemaError if the text is not a JSON Schema."""
         declared = _loaded(source.text, "The JSON schema")
         return _JsonSchemaReader(self, source.references, declared, read_default).root()
 
-    def json_text(self, schema: Schema, default_text: Callable[[Schema], str]) -> str:
+    def json_text(self, schema: ConnectSchema, default_text: Callable[[ConnectSchema], str]) -> str:
         """Returns the text of a JSON Schema."""
         node = {"$schema": DRAFT_7, **self._node(schema, None, default_text)}
         return json.dumps(node, separators=(",", ":"), ensure_ascii=False)
 
     def _node(
-        self, schema: Schema, index: int | None, default_text: Callable[[Schema], str]
+        self, schema: ConnectSchema, index: int | None, default_text: Callable[[ConnectSchema], str]
     ) -> dict[str, Any]:
         position = {} if index is None else {"connect.index": index}
         if schema.name == JSON_TEXT:
@@ -90,7 +90,9 @@ class JsonSchemaMapping:
             return {**present, **position}
         return {"oneOf": [{"type": "null"}, present], **position}
 
-    def _present(self, schema: Schema, default_text: Callable[[Schema], str]) -> dict[str, Any]:
+    def _present(
+        self, schema: ConnectSchema, default_text: Callable[[ConnectSchema], str]
+    ) -> dict[str, Any]:
         match schema.type:
             case Type.STRUCT:
                 properties = {
@@ -121,7 +123,9 @@ class JsonSchemaMapping:
         json_type, connect_type = _JSON_TYPES[schema.type]
         return {"type": json_type} | ({"connect.type": connect_type} if connect_type else {})
 
-    def _map(self, schema: Schema, default_text: Callable[[Schema], str]) -> dict[str, Any]:
+    def _map(
+        self, schema: ConnectSchema, default_text: Callable[[ConnectSchema], str]
+    ) -> dict[str, Any]:
         assert schema.key_schema is not None
         assert schema.value_schema is not None
         if schema.key_schema.type is Type.STRING and not schema.key_schema.is_optional:
@@ -134,7 +138,9 @@ class JsonSchemaMapping:
         items = {"type": "object", "properties": properties}
         return {"type": "array", "connect.type": "map", "items": items}
 
-    def _metadata(self, schema: Schema, default_text: Callable[[Schema], str]) -> dict[str, Any]:
+    def _metadata(
+        self, schema: ConnectSchema, default_text: Callable[[ConnectSchema], str]
+    ) -> dict[str, Any]:
         node: dict[str, Any] = {}
         if schema.name is not None:
             node["title"] = schema.name
@@ -154,7 +160,7 @@ class JsonSchemaMapping:
         return node
 
 
-def document_schema(schema: Schema) -> Schema:
+def document_schema(schema: ConnectSchema) -> ConnectSchema:
     """Returns the schema of documents: a map without strings as keys is a list of entries."""
     if schema.value_schema is None:
         fields = (SchemaField(each.name, document_schema(each.schema)) for each in schema.fields)
@@ -167,7 +173,7 @@ def document_schema(schema: Schema) -> Schema:
     default = schema.default
     if schema.has_default and default is not None:
         default = [{"key": name, "value": value} for name, value in default]
-    return Schema(Type.ARRAY, schema.is_optional, default=default, value_schema=entry)
+    return ConnectSchema(Type.ARRAY, schema.is_optional, default=default, value_schema=entry)
 
 
 class _JsonSchemaReader:
@@ -186,10 +192,10 @@ class _JsonSchemaReader:
         self._read_default = read_default
         self._count = 0
 
-    def root(self) -> Schema:
+    def root(self) -> ConnectSchema:
         return self._schema(self._roots[""], "", ())
 
-    def _schema(self, node: Any, file: str, path: tuple[str, ...]) -> Schema:
+    def _schema(self, node: Any, file: str, path: tuple[str, ...]) -> ConnectSchema:
         """`path` has the references that led here."""
         self._count += 1
         if self._count > MAX_TYPES:
@@ -211,14 +217,16 @@ class _JsonSchemaReader:
                 return schema.as_optional() if len(others) < len(names) else schema
             case {"enum": list(symbols)} if all(isinstance(each, str) for each in symbols):
                 parameters = {ENUM_PARAMETER: "", **_symbols(symbols)}
-                return self._described(Schema(Type.STRING, parameters=parameters), node)
+                return self._described(ConnectSchema(Type.STRING, parameters=parameters), node)
             case {"type": str(name)}:
                 return self._named(name, node, file, path)
             case {"properties": dict()}:
                 return self._object(node, file, path)
         return ANY
 
-    def _named(self, name: str, node: dict[str, Any], file: str, path: tuple[str, ...]) -> Schema:
+    def _named(
+        self, name: str, node: dict[str, Any], file: str, path: tuple[str, ...]
+    ) -> ConnectSchema:
         connect_type = node.get("connect.type")
         match name:
             case "object":
@@ -226,13 +234,15 @@ class _JsonSchemaReader:
             case "array":
                 return self._array(node, file, path)
             case "boolean":
-                return self._described(Schema(Type.BOOLEAN), node)
+                return self._described(ConnectSchema(Type.BOOLEAN), node)
             case "integer" | "number" | "string":
                 plain = {"integer": Type.INT64, "number": Type.FLOAT64}.get(name, Type.STRING)
-                return self._described(Schema(_CONNECT_TYPES.get(str(connect_type), plain)), node)
+                return self._described(
+                    ConnectSchema(_CONNECT_TYPES.get(str(connect_type), plain)), node
+                )
         return ANY
 
-    def _object(self, node: dict[str, Any], file: str, path: tuple[str, ...]) -> Schema:
+    def _object(self, node: dict[str, Any], file: str, path: tuple[str, ...]) -> ConnectSchema:
         properties, others = node.get("properties"), node.get("additionalProperties")
         if isinstance(properties, dict) and properties:
             required = node.get("required")
@@ -241,22 +251,26 @@ class _JsonSchemaReader:
                 SchemaField(name, self._property(inner, name in names, file, path))
                 for name, inner in sorted(properties.items(), key=_index)
             ]
-            return self._described(Schema(Type.STRUCT, fields=tuple(fields)), node)
+            return self._described(ConnectSchema(Type.STRUCT, fields=tuple(fields)), node)
         if isinstance(others, dict):
             values = self._schema(others, file, (*path, ""))
-            schema = Schema(Type.MAP, key_schema=Schema(Type.STRING), value_schema=values)
+            schema = ConnectSchema(
+                Type.MAP, key_schema=ConnectSchema(Type.STRING), value_schema=values
+            )
             return self._described(schema, node)
         if others is False:
-            return self._described(Schema(Type.STRUCT), node)
+            return self._described(ConnectSchema(Type.STRUCT), node)
         return ANY
 
-    def _property(self, node: Any, is_required: bool, file: str, path: tuple[str, ...]) -> Schema:
+    def _property(
+        self, node: Any, is_required: bool, file: str, path: tuple[str, ...]
+    ) -> ConnectSchema:
         schema = self._schema(node, file, (*path, ""))
         if self._mapping.optional_if_not_required and not is_required:
             return schema.as_optional()
         return schema
 
-    def _array(self, node: dict[str, Any], file: str, path: tuple[str, ...]) -> Schema:
+    def _array(self, node: dict[str, Any], file: str, path: tuple[str, ...]) -> ConnectSchema:
         items = node.get("items")
         if node.get("connect.type") == "map" and isinstance(items, dict):
             parts = items.get("properties")
@@ -264,19 +278,19 @@ class _JsonSchemaReader:
                 key, value = (self._schema(parts[each], file, (*path, "")) for each in parts)
                 if next(iter(parts)) == "value":
                     key, value = value, key
-                schema = Schema(Type.MAP, key_schema=key, value_schema=value)
+                schema = ConnectSchema(Type.MAP, key_schema=key, value_schema=value)
                 return self._described(schema, node)
         inner = self._schema(items, file, (*path, "")) if isinstance(items, dict) else ANY
-        return self._described(Schema(Type.ARRAY, value_schema=inner), node)
+        return self._described(ConnectSchema(Type.ARRAY, value_schema=inner), node)
 
-    def _one_of(self, choices: list[Any], file: str, path: tuple[str, ...]) -> Schema:
+    def _one_of(self, choices: list[Any], file: str, path: tuple[str, ...]) -> ConnectSchema:
         others = [choice for choice in choices if choice != {"type": "null"}]
         if len(others) != 1:
             return ANY
         schema = self._schema(others[0], file, (*path, ""))
         return schema.as_optional() if len(others) < len(choices) else schema
 
-    def _described(self, schema: Schema, node: dict[str, Any]) -> Schema:
+    def _described(self, schema: ConnectSchema, node: dict[str, Any]) -> ConnectSchema:
         title, version = node.get("title"), node.get("connect.version")
         doc, declared = node.get("description"), node.get("connect.parameters")
         parameters = {**schema.parameters}
@@ -302,7 +316,7 @@ class _JsonSchemaReader:
             else replace(schema, default=self._read_default(schema, default))
         )
 
-    def _referred(self, target: str, file: str, path: tuple[str, ...]) -> Schema:
+    def _referred(self, target: str, file: str, path: tuple[str, ...]) -> ConnectSchema:
         name, _, pointer = target.partition("#")
         file = name or file
         reference = f"{file}#{pointer}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from barnabas.connect.converters import _json_writer
 from barnabas.connect.converters.converter import ConvertedBytes, RowError
 from barnabas.connect.data.defaults import missing_value_error
-from barnabas.connect.data.schema import JSON_TEXT, Schema, Type
+from barnabas.connect.data.schema import JSON_TEXT, ConnectSchema, Type
 from barnabas.connect.errors import DataError
 from barnabas.schemas.json_text import write
 from barnabas.wire.records.buffers import offsets_of, view
@@ -29,7 +29,7 @@ class JsonWriters:
         self._decimals_are_numbers = decimals_are_numbers
         self._replaces_nulls = replaces_nulls
 
-    def writer(self, values: pa.Array, schema: Schema | None) -> _json_writer.JsonWriter:
+    def writer(self, values: pa.Array, schema: ConnectSchema | None) -> _json_writer.JacksonWriter:
         """Returns a writer of values with a schema, or with the type that they have.
 
         Raises DataError if JSON has no such type. Without a schema, fields that are null are left
@@ -49,10 +49,10 @@ class JsonWriters:
         if is_type.is_list(values.type):
             inner = None if schema is None else schema.value_schema
             items = self.writer(values.values, inner)
-            return _json_writer.JsonArrayWriter(*nulls, offsets_of(values), None, items, False)
+            return _json_writer.JacksonArrayWriter(*nulls, offsets_of(values), None, items, False)
         return self._scalar(values, schema, nulls)
 
-    def default_text(self, schema: Schema) -> bytes:
+    def default_text(self, schema: ConnectSchema) -> bytes:
         """Returns the JSON of the default value of a schema."""
         import pyarrow as pa
 
@@ -61,13 +61,13 @@ class JsonWriters:
         return bytes(_json_writer.write_documents(writer, b"", b"", _NULL, offsets, 64, []))
 
     def _nulls(
-        self, values: pa.Array, schema: Schema | None
+        self, values: pa.Array, schema: ConnectSchema | None
     ) -> tuple[memoryview, int, bytes | None]:
         if values.null_count == 0:
             return view(None, "B"), 0, _NULL
         return *_validity(values), self._null_text(schema)
 
-    def _null_text(self, schema: Schema | None) -> bytes | None:
+    def _null_text(self, schema: ConnectSchema | None) -> bytes | None:
         if schema is None:
             return _NULL
         if schema.has_default and schema.default is not None and self._replaces_nulls:
@@ -77,28 +77,28 @@ class JsonWriters:
     def _object(
         self,
         values: pa.StructArray,
-        schema: Schema | None,
+        schema: ConnectSchema | None,
         nulls: tuple[memoryview, int, bytes | None],
-    ) -> _json_writer.JsonWriter:
+    ) -> _json_writer.JacksonWriter:
         fields = values.type.fields
         inner = [None] * len(fields) if schema is None else [each.schema for each in schema.fields]
         writers = [self.writer(values.field(index), each) for index, each in enumerate(inner)]
         names = [quoted(field.name).encode() + b":" for field in fields]
-        return _json_writer.JsonObjectWriter(*nulls, names, writers, schema is None)
+        return _json_writer.JacksonObjectWriter(*nulls, names, writers, schema is None)
 
     def _map(
         self,
         values: pa.MapArray,
-        schema: Schema | None,
+        schema: ConnectSchema | None,
         nulls: tuple[memoryview, int, bytes | None],
-    ) -> _json_writer.JsonWriter:
+    ) -> _json_writer.JacksonWriter:
         import pyarrow as pa
 
         keys, items = values.keys, values.items
         key_schema = None if schema is None else schema.key_schema
         value_schema = None if schema is None else schema.value_schema
         is_text = pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type)
-        return _json_writer.JsonArrayWriter(
+        return _json_writer.JacksonArrayWriter(
             *nulls,
             offsets_of(values),
             self.writer(keys, key_schema),
@@ -107,8 +107,11 @@ class JsonWriters:
         )
 
     def _scalar(
-        self, values: pa.Array, schema: Schema | None, nulls: tuple[memoryview, int, bytes | None]
-    ) -> _json_writer.JsonWriter:
+        self,
+        values: pa.Array,
+        schema: ConnectSchema | None,
+        nulls: tuple[memoryview, int, bytes | None],
+    ) -> _json_writer.JacksonWriter:
         import pyarrow as pa
 
         is_type, arrow_type = pa.types, values.type
@@ -116,10 +119,10 @@ class JsonWriters:
             return self.writer(values.dictionary_decode(), schema)
         if is_type.is_null(arrow_type):
             bits = memoryview(bytes(len(values) // 8 + 1))
-            return _json_writer.JsonWriter(bits, 0, self._null_text(schema))
+            return _json_writer.JacksonWriter(bits, 0, self._null_text(schema))
         if is_type.is_boolean(arrow_type):
             cells = view(values.buffers()[1], "B")
-            return _json_writer.JsonBooleanWriter(*nulls, cells, values.offset)
+            return _json_writer.JacksonBooleanWriter(*nulls, cells, values.offset)
         if is_type.is_string(arrow_type) or is_type.is_large_string(arrow_type):
             is_json = schema is not None and schema.name == JSON_TEXT
             return _text(values.cast(pa.string()), nulls, _RAW if is_json else _QUOTED)
@@ -132,14 +135,14 @@ class JsonWriters:
         if is_type.is_floating(arrow_type):
             is_single = not is_type.is_float64(arrow_type)
             cells = _cells(values.cast(pa.float64()), "d")
-            return _json_writer.JsonRealWriter(*nulls, cells, is_single)
+            return _json_writer.JacksonRealWriter(*nulls, cells, is_single)
         if is_type.is_decimal(arrow_type):
             return self._decimal(values, nulls)
-        return _json_writer.JsonIntegerWriter(*nulls, _cells(_integers(values), "q"))
+        return _json_writer.JacksonIntegerWriter(*nulls, _cells(_integers(values), "q"))
 
     def _decimal(
         self, values: pa.Array, nulls: tuple[memoryview, int, bytes | None]
-    ) -> _json_writer.JsonWriter:
+    ) -> _json_writer.JacksonWriter:
         import pyarrow as pa
 
         if self._decimals_are_numbers:
@@ -148,11 +151,11 @@ class JsonWriters:
             values = values.cast(pa.decimal128(values.type.precision, values.type.scale))
         width = values.type.bit_width // 8
         cells = view(values.buffers()[1], "B")[values.offset * width :]
-        return _json_writer.JsonDecimalWriter(*nulls, cells, width)
+        return _json_writer.JacksonDecimalWriter(*nulls, cells, width)
 
 
 def write_documents(
-    writer: _json_writer.JsonWriter,
+    writer: _json_writer.JacksonWriter,
     values: pa.Array,
     prefix: bytes,
     suffix: bytes = b"",
@@ -180,7 +183,7 @@ def write_documents(
     return ConvertedBytes(documents, errors)
 
 
-def as_declared(values: pa.Array, schema: Schema) -> pa.Array:
+def as_declared(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     """Returns the values in the type of the schema. Raises DataError if they have another."""
     import pyarrow as pa
 
@@ -229,9 +232,9 @@ def _validity(values: pa.Array) -> tuple[memoryview, int]:
 
 def _text(
     values: pa.Array, nulls: tuple[memoryview, int, bytes | None], mode: int
-) -> _json_writer.JsonWriter:
+) -> _json_writer.JacksonWriter:
     content = view(values.buffers()[2], "B")
-    return _json_writer.JsonTextWriter(*nulls, offsets_of(values), content, mode)
+    return _json_writer.JacksonTextWriter(*nulls, offsets_of(values), content, mode)
 
 
 def _cells(values: pa.Array, code: str) -> memoryview:

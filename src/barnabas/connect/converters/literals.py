@@ -22,12 +22,12 @@ from barnabas.connect.data.schema import (
     SCALE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     Type,
 )
 
 _MAX_DEPTH = 50
-_STRING = Schema(Type.STRING)
+_STRING = ConnectSchema(Type.STRING)
 _NUMBER = re.compile(r"[+-]?(?=[0-9.])[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
@@ -41,7 +41,7 @@ _NUMBERS = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FL
 class Literal:
     """A value with its schema; both are None for null."""
 
-    schema: Schema | None
+    schema: ConnectSchema | None
     value: Any
 
 
@@ -54,7 +54,7 @@ def parse_literal(text: str) -> Literal:
     if stripped == "null":
         return NULL
     if stripped in ("true", "false"):
-        return Literal(Schema(Type.BOOLEAN), stripped == "true")
+        return Literal(ConnectSchema(Type.BOOLEAN), stripped == "true")
     if stripped[:1] in ("[", "{"):
         reader = _Reader(stripped)
         try:
@@ -76,12 +76,16 @@ def _scalar(text: str) -> Literal | None:
 def _temporal(text: str) -> Literal | None:
     try:
         if _DATE.fullmatch(text):
-            return Literal(Schema(Type.INT32, name=DATE, version=1), date.fromisoformat(text))
+            return Literal(
+                ConnectSchema(Type.INT32, name=DATE, version=1), date.fromisoformat(text)
+            )
         if _TIME.fullmatch(text):
-            return Literal(Schema(Type.INT32, name=TIME, version=1), time.fromisoformat(text[:-1]))
+            return Literal(
+                ConnectSchema(Type.INT32, name=TIME, version=1), time.fromisoformat(text[:-1])
+            )
         if _TIMESTAMP.fullmatch(text):
             value = datetime.fromisoformat(text[:-1]).replace(tzinfo=UTC)
-            return Literal(Schema(Type.INT64, name=TIMESTAMP, version=1), value)
+            return Literal(ConnectSchema(Type.INT64, name=TIMESTAMP, version=1), value)
     except ValueError:  # a month of 13, for example
         return None
     return None
@@ -94,18 +98,20 @@ def _number(text: str) -> Literal | None:
     if number == number.to_integral_value() and abs(number) < 1 << 64:
         for bits, type_ in _INTEGERS:
             if -(1 << bits - 1) <= number < 1 << bits - 1:
-                return Literal(Schema(type_), int(number))
+                return Literal(ConnectSchema(type_), int(number))
     scale = -int(number.as_tuple().exponent)
     if scale != 0:
         if _is_float32(number):
             single = struct.unpack("<f", struct.pack("<f", float(number)))[0]
-            return Literal(Schema(Type.FLOAT32), single)
+            return Literal(ConnectSchema(Type.FLOAT32), single)
         if math.isfinite(float(number)):
-            return Literal(Schema(Type.FLOAT64), float(number))
+            return Literal(ConnectSchema(Type.FLOAT64), float(number))
     if scale < 0 or number.adjusted() + 1 + scale > MAX_DECIMAL128_DIGITS:
         return None
     parameters = {SCALE: str(scale)}
-    return Literal(Schema(Type.BYTES, name=DECIMAL, version=1, parameters=parameters), number)
+    return Literal(
+        ConnectSchema(Type.BYTES, name=DECIMAL, version=1, parameters=parameters), number
+    )
 
 
 def _is_float32(number: Decimal) -> bool:
@@ -158,7 +164,7 @@ class _Reader:
                 raise _NotLiteralError
             items.append(self.value(depth + 1))
         schema, values = _aligned(items)
-        return Literal(Schema(Type.ARRAY, value_schema=schema), values)
+        return Literal(ConnectSchema(Type.ARRAY, value_schema=schema), values)
 
     def _map(self, depth: int) -> Literal:
         self._take("{")
@@ -175,12 +181,12 @@ class _Reader:
         if key_schema.is_optional:
             raise _NotLiteralError
         value_schema, values = _aligned(items)
-        schema = Schema(Type.MAP, key_schema=key_schema, value_schema=value_schema)
+        schema = ConnectSchema(Type.MAP, key_schema=key_schema, value_schema=value_schema)
         return Literal(schema, list(zip(key_values, values, strict=True)))
 
     def _quoted(self) -> str:
         self.at += 1
-        written = []
+        written: list[str] = []
         while self.at < len(self._text):
             character = self._text[self.at]
             self.at += 1
@@ -211,18 +217,18 @@ class _Reader:
         return literal
 
 
-def _aligned(literals: Sequence[Literal]) -> tuple[Schema, list[Any]]:
+def _aligned(literals: Sequence[Literal]) -> tuple[ConnectSchema, list[Any]]:
     """Returns the schema that all elements have, and the elements in it."""
     schemas = [each.schema for each in literals if each.schema is not None]
     is_optional = len(schemas) < len(literals)
     if not schemas:  # nothing says which type it is
-        return Schema(Type.STRING, is_optional=True), [None] * len(literals)
+        return ConnectSchema(Type.STRING, is_optional=True), [None] * len(literals)
     types = [each.type for each in schemas]
     common = schemas[0]
     if all(
         type_ in _NUMBERS and each.name is None for type_, each in zip(types, schemas, strict=True)
     ):
-        common = Schema(max(types, key=_NUMBERS.index))
+        common = ConnectSchema(max(types, key=_NUMBERS.index))
     elif any(each != common for each in schemas):
         raise _NotLiteralError
     convert = float if common.type in (Type.FLOAT32, Type.FLOAT64) else _same

@@ -16,7 +16,7 @@ from barnabas.connect.converters.converter import (
     Converter,
     RowError,
 )
-from barnabas.connect.data.schema import Schema, Type, java_type_name
+from barnabas.connect.data.schema import ConnectSchema, Type, java_type_name
 from barnabas.connect.errors import DataError
 from barnabas.wire.records.buffers import offsets_of, view
 
@@ -46,7 +46,7 @@ class NumberConverter(Converter):
         return ConfigDef()
 
     def configure(self, settings: Mapping[str, str], *, is_key: bool) -> None:
-        self._schema = Schema(self.layout.type, is_optional=True)
+        self._schema = ConnectSchema(self.layout.type, is_optional=True)
 
     def to_connect(self, topic: str, payloads: pa.BinaryArray) -> Conversion:
         import pyarrow as pa
@@ -69,7 +69,9 @@ class NumberConverter(Converter):
             values = pc.if_else(has_size, values, pa.scalar(None, arrow_type))
         return Conversion([Converted(0, self._schema, values)], errors)
 
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         import pyarrow as pa
 
         layout, arrow_type = self.layout, self._schema.arrow_type()
@@ -123,7 +125,7 @@ class BooleanConverter(Converter):
         return ConfigDef()
 
     def configure(self, settings: Mapping[str, str], *, is_key: bool) -> None:
-        self._schema = Schema(Type.BOOLEAN, is_optional=True)
+        self._schema = ConnectSchema(Type.BOOLEAN, is_optional=True)
 
     def to_connect(self, topic: str, payloads: pa.BinaryArray) -> Conversion:
         import pyarrow as pa
@@ -137,7 +139,9 @@ class BooleanConverter(Converter):
         values = pc.if_else(is_valid, is_true, None) if errors else is_true
         return Conversion([Converted(0, self._schema, values)], errors)
 
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         import pyarrow as pa
         import pyarrow.compute as pc
 

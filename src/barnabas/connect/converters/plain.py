@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
+    ConnectorSetting,
     Importance,
-    Setting,
     Validator,
     Width,
 )
@@ -21,7 +21,7 @@ from barnabas.connect.converters.converter import (
     Converter,
 )
 from barnabas.connect.converters.java_text import to_text
-from barnabas.connect.data.schema import Schema, Type, java_type_name
+from barnabas.connect.data.schema import ConnectSchema, Type, java_type_name
 from barnabas.connect.errors import DataError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class StringConverter(Converter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "converter.encoding",
                 ConfigType.STRING,
                 "UTF-8",
@@ -64,12 +64,14 @@ class StringConverter(Converter):
         parsed = self.config_def().parse(settings)
         self._encoding = codecs.lookup(parsed["converter.encoding"]).name
         self._is_utf8 = self._encoding in ("utf-8", "ascii")
-        self._schema = Schema(Type.STRING, is_optional=True)
+        self._schema = ConnectSchema(Type.STRING, is_optional=True)
 
     def to_connect(self, topic: str, payloads: pa.BinaryArray) -> Conversion:
         return Conversion([Converted(0, self._schema, self._texts(payloads))])
 
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         import pyarrow as pa
 
         texts = to_text(values)
@@ -106,12 +108,14 @@ class ByteArrayConverter(Converter):
         return ConfigDef()
 
     def configure(self, settings: Mapping[str, str], *, is_key: bool) -> None:
-        self._schema = Schema(Type.BYTES, is_optional=True)
+        self._schema = ConnectSchema(Type.BYTES, is_optional=True)
 
     def to_connect(self, topic: str, payloads: pa.BinaryArray) -> Conversion:
         return Conversion([Converted(0, self._schema, payloads)])
 
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         import pyarrow as pa
 
         if schema is not None and (schema.type is not Type.BYTES or schema.is_logical):

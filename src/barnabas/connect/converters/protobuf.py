@@ -17,7 +17,7 @@ from barnabas.columns import DecodedColumn
 from barnabas.columns.language import SchemaSource
 from barnabas.columns.protobuf.payload_decoder import ProtobufDecoder
 from barnabas.columns.protobuf.payload_encoder import ProtobufEncoder
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance
 from barnabas.connect.converters.protobuf_mapping import ProtobufMapping
 from barnabas.connect.converters.protobuf_values import from_messages, to_messages
 from barnabas.connect.converters.registry import (
@@ -26,7 +26,7 @@ from barnabas.connect.converters.registry import (
     PayloadWriter,
     RegistryConverter,
 )
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 from barnabas.schemas import SchemaError
 from barnabas.schemas.framing import (
     ID_PREFIX_BYTES,
@@ -51,26 +51,26 @@ class ProtobufConverter(RegistryConverter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return super().config_def() + ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "enhanced.protobuf.schema.support",
                 ConfigType.BOOLEAN,
                 False,
                 "Whether schemas have the full names of messages.",
             ),
-            Setting(
+            ConnectorSetting(
                 "flatten.unions",
                 ConfigType.BOOLEAN,
                 False,
                 "Whether the fields of a oneof are fields of the message.",
             ),
-            Setting(
+            ConnectorSetting(
                 "optional.for.nullables",
                 ConfigType.BOOLEAN,
                 True,
                 "Whether fields that may be null are declared optional. If not, null is written "
                 "as zero.",
             ),
-            Setting(
+            ConnectorSetting(
                 "scrub.invalid.names",
                 ConfigType.BOOLEAN,
                 False,
@@ -120,13 +120,15 @@ class ProtobufConverter(RegistryConverter):
             self._mapping,
         )
 
-    def declare(self, schema: Schema, topic: str) -> DeclaredSchema:
+    def declare(self, schema: ConnectSchema, topic: str) -> DeclaredSchema:
         return self.describe(SchemaSource(self._mapping.proto_text(schema)))
 
     def describe(self, source: SchemaSource) -> DeclaredSchema:
         return DeclaredSchema(source, parse(source.text, source.references).name)
 
-    def writer(self, schema: Schema, declared: DeclaredSchema, schema_id: int) -> PayloadWriter:
+    def writer(
+        self, schema: ConnectSchema, declared: DeclaredSchema, schema_id: int
+    ) -> PayloadWriter:
         import pyarrow as pa
 
         written = parse(declared.source.text, declared.source.references)
@@ -145,7 +147,7 @@ def _first_message(schema: ProtobufSchema) -> Descriptor:
 
 @dataclass(slots=True, frozen=True)
 class _ProtobufReader:
-    schema: Schema
+    schema: ConnectSchema
     message: Descriptor
     decoder: ProtobufDecoder
     mapping: ProtobufMapping
@@ -158,7 +160,7 @@ class _ProtobufReader:
 
 @dataclass(slots=True, frozen=True)
 class _ProtobufWriter:
-    schema: Schema
+    schema: ConnectSchema
     mapping: ProtobufMapping
     encoder: ProtobufEncoder
 

@@ -23,7 +23,7 @@ from barnabas.connect.data.schema import (
     SCALE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
 )
@@ -53,9 +53,9 @@ _IMPORTS = {
 _META = "confluent/meta.proto"
 
 _LOGICAL_MESSAGES = {
-    _DATE_MESSAGE: Schema(Type.INT32, name=DATE, version=1),
-    _TIME_MESSAGE: Schema(Type.INT32, name=TIME, version=1),
-    _TIMESTAMP_MESSAGE: Schema(Type.INT64, name=TIMESTAMP, version=1),
+    _DATE_MESSAGE: ConnectSchema(Type.INT32, name=DATE, version=1),
+    _TIME_MESSAGE: ConnectSchema(Type.INT32, name=TIME, version=1),
+    _TIMESTAMP_MESSAGE: ConnectSchema(Type.INT64, name=TIMESTAMP, version=1),
 }
 _WRAPPERS = {
     "google.protobuf.DoubleValue": Type.FLOAT64,
@@ -114,10 +114,10 @@ class ProtobufMapping:
 
     # From Protobuf
 
-    def connect_schema(self, message: Descriptor) -> Schema:
+    def connect_schema(self, message: Descriptor) -> ConnectSchema:
         return self._message(message, ())
 
-    def _message(self, message: Descriptor, outer: tuple[str, ...]) -> Schema:
+    def _message(self, message: Descriptor, outer: tuple[str, ...]) -> ConnectSchema:
         within = (*outer, str(message.full_name))
         fields = [
             SchemaField(
@@ -130,26 +130,26 @@ class ProtobufMapping:
         ]
         name = str(message.full_name if self.is_enhanced else message.name)
         if re.fullmatch(f"(.*[.])?{DEFAULT_NAME}[0-9]*", name):
-            return Schema(Type.STRUCT, fields=tuple(fields))
-        return Schema(Type.STRUCT, name=name, fields=tuple(fields))
+            return ConnectSchema(Type.STRUCT, fields=tuple(fields))
+        return ConnectSchema(Type.STRUCT, name=name, fields=tuple(fields))
 
-    def _union(self, oneof: OneofDescriptor, within: tuple[str, ...]) -> Schema:
+    def _union(self, oneof: OneofDescriptor, within: tuple[str, ...]) -> ConnectSchema:
         fields = (SchemaField(str(each.name), self._field(each, within)) for each in oneof.fields)
-        return Schema(Type.STRUCT, True, f"{UNION_PREFIX}{oneof.name}", fields=tuple(fields))
+        return ConnectSchema(Type.STRUCT, True, f"{UNION_PREFIX}{oneof.name}", fields=tuple(fields))
 
-    def _field(self, field: FieldDescriptor, within: tuple[str, ...]) -> Schema:
+    def _field(self, field: FieldDescriptor, within: tuple[str, ...]) -> ConnectSchema:
         parameters = {TAG_PARAMETER: str(field.number)}
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
             key, value = entry.fields_by_name["key"], entry.fields_by_name["value"]
-            schema = Schema(
+            schema = ConnectSchema(
                 Type.MAP,
                 key_schema=replace(self._value(key, within), is_optional=False),
                 value_schema=self._value(value, within).as_optional(),
             )
         elif field.is_repeated:
             items = self._value(field, within).as_optional()
-            schema = Schema(Type.ARRAY, value_schema=items)
+            schema = ConnectSchema(Type.ARRAY, value_schema=items)
         else:
             schema = self._value(field, within)
         return replace(
@@ -158,7 +158,7 @@ class ProtobufMapping:
             parameters={**schema.parameters, **parameters},
         )
 
-    def _value(self, field: FieldDescriptor, within: tuple[str, ...]) -> Schema:
+    def _value(self, field: FieldDescriptor, within: tuple[str, ...]) -> ConnectSchema:
         message, meta = field.message_type, field_meta(field)
         if message is None:
             return _scalar(field, meta)
@@ -166,19 +166,19 @@ class ProtobufMapping:
         if name in _LOGICAL_MESSAGES:
             return _LOGICAL_MESSAGES[name]
         if name in _WRAPPERS:
-            return Schema(_WRAPPERS[name])
+            return ConnectSchema(_WRAPPERS[name])
         if name == _DECIMAL_MESSAGE and meta.get(SCALE, "").lstrip("-").isdigit():
             parameters = {SCALE: meta[SCALE]}
             if meta.get("precision", DEFAULT_PRECISION) != DEFAULT_PRECISION:
                 parameters["connect.decimal.precision"] = meta["precision"]
-            return Schema(Type.BYTES, name=DECIMAL, version=1, parameters=parameters)
+            return ConnectSchema(Type.BYTES, name=DECIMAL, version=1, parameters=parameters)
         if name in within:  # no column contains itself: the inner message stays bytes
-            return Schema(Type.BYTES)
+            return ConnectSchema(Type.BYTES)
         return self._message(message, within)
 
     # To Protobuf
 
-    def proto_text(self, schema: Schema) -> str:
+    def proto_text(self, schema: ConnectSchema) -> str:
         """Returns the text of a .proto file. Raises DataError if Protobuf has no such type."""
         if schema.type is not Type.STRUCT:
             raise DataError(
@@ -234,17 +234,17 @@ def field_meta(field: FieldDescriptor) -> Mapping[str, str]:
     return dict(options_class.FromString(written).Extensions[extension].params)
 
 
-def _scalar(field: FieldDescriptor, meta: Mapping[str, str]) -> Schema:
+def _scalar(field: FieldDescriptor, meta: Mapping[str, str]) -> ConnectSchema:
     if field.enum_type is not None:
         name = str(field.enum_type.name)
         symbols = {
             f"{ENUM_PARAMETER}.{value.name}": str(value.number) for value in field.enum_type.values
         }
-        return Schema(Type.STRING, parameters={ENUM_PARAMETER: name, **symbols})
-    schema = Schema(_SCALARS[field.type])
+        return ConnectSchema(Type.STRING, parameters={ENUM_PARAMETER: name, **symbols})
+    schema = ConnectSchema(_SCALARS[field.type])
     narrow = meta.get(CONNECT_TYPE)
     if schema.type is Type.INT32 and narrow in (Type.INT8.value, Type.INT16.value):
-        return Schema(Type(narrow))
+        return ConnectSchema(Type(narrow))
     return schema
 
 
@@ -256,7 +256,7 @@ class _ProtoWriter:
         self._imports: set[str] = set()
         self._unnamed = 0
 
-    def file(self, schema: Schema) -> str:
+    def file(self, schema: ConnectSchema) -> str:
         package, _, _ = (schema.name or "").rpartition(".")
         body = list(self._message(schema, self._message_name(schema)))
         lines = ['syntax = "proto3";']
@@ -266,15 +266,15 @@ class _ProtoWriter:
         lines += ["", *(f'import "{name}";' for name in sorted(self._imports)), ""]
         return "\n".join([*lines, *body, ""])
 
-    def _message_name(self, schema: Schema) -> str:
+    def _message_name(self, schema: ConnectSchema) -> str:
         if schema.name is None:
             self._unnamed += 1
             return f"{DEFAULT_NAME}{self._unnamed}"
         return self._mapping.field_name(schema.name.rpartition(".")[2])
 
-    def _message(self, schema: Schema, name: str) -> Iterator[str]:
+    def _message(self, schema: ConnectSchema, name: str) -> Iterator[str]:
         numbers = _Numbers(schema)
-        nested: dict[str, tuple[Schema, list[str]]] = {}
+        nested: dict[str, tuple[ConnectSchema, list[str]]] = {}
         yield f"message {name} {{"
         for field in schema.fields:
             inner = field.schema
@@ -295,7 +295,7 @@ class _ProtoWriter:
         self,
         field: SchemaField,
         number: int,
-        nested: dict[str, tuple[Schema, list[str]]],
+        nested: dict[str, tuple[ConnectSchema, list[str]]],
         *,
         in_oneof: bool = False,
     ) -> str:
@@ -316,7 +316,9 @@ class _ProtoWriter:
         name = self._mapping.field_name(field.name)
         return f"{label}{type_name} {name} = {number}{self._options(value)};"
 
-    def _map(self, name: str, schema: Schema, nested: dict[str, tuple[Schema, list[str]]]) -> str:
+    def _map(
+        self, name: str, schema: ConnectSchema, nested: dict[str, tuple[ConnectSchema, list[str]]]
+    ) -> str:
         assert schema.key_schema is not None
         assert schema.value_schema is not None
         if schema.value_schema.type in (Type.ARRAY, Type.MAP):
@@ -326,7 +328,9 @@ class _ProtoWriter:
             raise DataError(f"Field {name}: a key of a Protobuf map cannot be a {key}.")
         return f"map<{key}, {self._value(schema.value_schema, nested)}>"
 
-    def _value(self, schema: Schema, nested: dict[str, tuple[Schema, list[str]]]) -> str:
+    def _value(
+        self, schema: ConnectSchema, nested: dict[str, tuple[ConnectSchema, list[str]]]
+    ) -> str:
         if schema.type is Type.STRUCT:
             return self._nested(replace(schema, is_optional=False, parameters={}), nested)
         logical = _message_of(schema)
@@ -337,7 +341,9 @@ class _ProtoWriter:
             return self._enum(schema, nested)
         return _PROTO_TYPES[schema.type]
 
-    def _nested(self, schema: Schema, nested: dict[str, tuple[Schema, list[str]]]) -> str:
+    def _nested(
+        self, schema: ConnectSchema, nested: dict[str, tuple[ConnectSchema, list[str]]]
+    ) -> str:
         wanted = self._message_name(schema)
         name = wanted
         for number in range(2, 10**6):
@@ -349,7 +355,9 @@ class _ProtoWriter:
             nested[name][1].extend(self._message(schema, name))
         return name
 
-    def _enum(self, schema: Schema, nested: dict[str, tuple[Schema, list[str]]]) -> str:
+    def _enum(
+        self, schema: ConnectSchema, nested: dict[str, tuple[ConnectSchema, list[str]]]
+    ) -> str:
         name = self._mapping.field_name(schema.parameters[ENUM_PARAMETER].rpartition(".")[2])
         prefix = f"{ENUM_PARAMETER}."
         values = sorted(
@@ -362,7 +370,7 @@ class _ProtoWriter:
         nested.setdefault(name, (schema, lines))
         return name
 
-    def _options(self, schema: Schema) -> str:
+    def _options(self, schema: ConnectSchema) -> str:
         parameters = {}
         if schema.type in (Type.INT8, Type.INT16):
             parameters = {CONNECT_TYPE: schema.type.value}
@@ -381,20 +389,20 @@ class _ProtoWriter:
 class _Numbers:
     """The numbers of the fields of a message: those they came with, else one after the other."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: ConnectSchema) -> None:
         fields = list(_flat(schema))
         tags = [each.parameters.get(TAG_PARAMETER, "") for each in fields]
         self._are_known = len(set(tags)) == len(fields) and all(map(str.isdigit, tags))
         self._last = 0
 
-    def next(self, schema: Schema) -> int:
+    def next(self, schema: ConnectSchema) -> int:
         if self._are_known:
             return int(schema.parameters[TAG_PARAMETER])
         self._last += 1
         return self._last
 
 
-def _flat(schema: Schema) -> Iterator[Schema]:
+def _flat(schema: ConnectSchema) -> Iterator[ConnectSchema]:
     """Yields the schemas of the fields, and of those of unions."""
     for field in schema.fields:
         if (field.schema.name or "").startswith(UNION_PREFIX):
@@ -403,7 +411,7 @@ def _flat(schema: Schema) -> Iterator[Schema]:
             yield field.schema
 
 
-def _message_of(schema: Schema) -> str | None:
+def _message_of(schema: ConnectSchema) -> str | None:
     """Returns the message for values of a logical type."""
     match schema.name, schema.type:
         case (name, Type.BYTES) if name == DECIMAL:

@@ -12,7 +12,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescrip
 from barnabas.connect.converters.protobuf_mapping import UNION_PREFIX, ProtobufMapping, parts_of
 from barnabas.connect.data.conform import conform, with_items
 from barnabas.connect.data.decimals import decimal_of, decimals_from_bytes, decimals_to_bytes
-from barnabas.connect.data.schema import DATE, DECIMAL, TIME, Schema, Type
+from barnabas.connect.data.schema import DATE, DECIMAL, TIME, ConnectSchema, Type
 from barnabas.connect.data.times import parts_of_date, parts_of_time
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def from_messages(
-    values: pa.StructArray, message: Descriptor, schema: Schema, mapping: ProtobufMapping
+    values: pa.StructArray, message: Descriptor, schema: ConnectSchema, mapping: ProtobufMapping
 ) -> pa.StructArray:
     """Raises ValueError if a value does not fit the schema."""
     children = []
@@ -35,7 +35,7 @@ def from_messages(
 
 
 def _from_oneof(
-    values: pa.StructArray, oneof: OneofDescriptor, schema: Schema, mapping: ProtobufMapping
+    values: pa.StructArray, oneof: OneofDescriptor, schema: ConnectSchema, mapping: ProtobufMapping
 ) -> pa.StructArray:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -51,7 +51,7 @@ def _from_oneof(
 
 
 def _from_field(
-    column: pa.Array, field: FieldDescriptor, schema: Schema, mapping: ProtobufMapping
+    column: pa.Array, field: FieldDescriptor, schema: ConnectSchema, mapping: ProtobufMapping
 ) -> pa.Array:
     import pyarrow as pa
 
@@ -75,7 +75,7 @@ def _from_field(
 
 
 def _from_value(
-    column: pa.Array, field: FieldDescriptor, schema: Schema, mapping: ProtobufMapping
+    column: pa.Array, field: FieldDescriptor, schema: ConnectSchema, mapping: ProtobufMapping
 ) -> pa.Array:
     if schema.type is Type.STRUCT:
         return from_messages(column, field.message_type, schema, mapping)
@@ -84,7 +84,7 @@ def _from_value(
     return conform(column, schema.arrow_type())
 
 
-def _decimals(column: pa.StructArray, schema: Schema) -> pa.Array:
+def _decimals(column: pa.StructArray, schema: ConnectSchema) -> pa.Array:
     """Values nearly always have the scale of the schema."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -106,7 +106,9 @@ def _decimals(column: pa.StructArray, schema: Schema) -> pa.Array:
     return pa.array(numbers, target)
 
 
-def to_messages(values: pa.StructArray, schema: Schema, mapping: ProtobufMapping) -> pa.StructArray:
+def to_messages(
+    values: pa.StructArray, schema: ConnectSchema, mapping: ProtobufMapping
+) -> pa.StructArray:
     """Returns structs with the fields of the message. Raises ValueError if a value does not fit."""
     import pyarrow as pa
 
@@ -127,7 +129,7 @@ def to_messages(values: pa.StructArray, schema: Schema, mapping: ProtobufMapping
     return pa.StructArray.from_arrays(children, names, mask=mask)
 
 
-def _to_field(column: pa.Array, schema: Schema, mapping: ProtobufMapping) -> pa.Array:
+def _to_field(column: pa.Array, schema: ConnectSchema, mapping: ProtobufMapping) -> pa.Array:
     import pyarrow as pa
 
     if schema.type is Type.MAP:
@@ -166,7 +168,9 @@ def _decimal_messages(column: pa.Array) -> pa.StructArray:
     return pa.StructArray.from_arrays(parts, ["value", "precision", "scale"], mask=mask)
 
 
-def _struct(values: pa.StructArray, schema: Schema, children: list[pa.Array]) -> pa.StructArray:
+def _struct(
+    values: pa.StructArray, schema: ConnectSchema, children: list[pa.Array]
+) -> pa.StructArray:
     import pyarrow as pa
 
     if not children:

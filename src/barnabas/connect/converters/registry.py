@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from barnabas.columns import DecodedColumn
 from barnabas.columns.language import SchemaSource
 from barnabas.columns.schema_ids import NO_SCHEMA_ID, read_schema_ids
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance
 from barnabas.connect.converters.converter import (
     Conversion,
     Converted,
@@ -29,8 +29,8 @@ from barnabas.connect.data.defaults import (
     rows_with_missing_values,
     with_defaults,
 )
-from barnabas.connect.data.schema import Schema, schema_from_arrow
-from barnabas.connect.errors import ConfigError, ConnectError, DataError, RetriableError
+from barnabas.connect.data.schema import ConnectSchema, schema_from_arrow
+from barnabas.connect.errors import ConnectError, DataError, InvalidConfigError, RetriableError
 from barnabas.schemas import SchemaError
 from barnabas.wire.records.buffers import view
 
@@ -57,7 +57,7 @@ class PayloadReader(Protocol):
     """Reads payloads of one schema."""
 
     @property
-    def schema(self) -> Schema: ...
+    def schema(self) -> ConnectSchema: ...
 
     def read(self, payloads: pa.BinaryArray) -> DecodedColumn:
         """Returns values in the Arrow type of the schema. Payloads start with the id."""
@@ -101,7 +101,7 @@ class RegistryConverter(Converter):
         self._strategy = _strategy(strategy)
         self._client: SchemaRegistryClient | None = None
         self._readers: OrderedDict[int, PayloadReader | DataError] = OrderedDict()
-        self._writers: OrderedDict[tuple[str, Schema], PayloadWriter] = OrderedDict()
+        self._writers: OrderedDict[tuple[str, ConnectSchema], PayloadWriter] = OrderedDict()
 
     # What a language does
 
@@ -117,7 +117,7 @@ class RegistryConverter(Converter):
         return None
 
     @abstractmethod
-    def declare(self, schema: Schema, topic: str) -> DeclaredSchema:
+    def declare(self, schema: ConnectSchema, topic: str) -> DeclaredSchema:
         """Returns the schema in the language. Raises DataError if it has no such type."""
 
     @abstractmethod
@@ -125,7 +125,9 @@ class RegistryConverter(Converter):
         """Returns a schema of the registry with the name of its record."""
 
     @abstractmethod
-    def writer(self, schema: Schema, declared: DeclaredSchema, schema_id: int) -> PayloadWriter:
+    def writer(
+        self, schema: ConnectSchema, declared: DeclaredSchema, schema_id: int
+    ) -> PayloadWriter:
         """Returns a writer. Raises DataError or SchemaError if the schemas do not fit."""
 
     # Reading
@@ -222,7 +224,9 @@ class RegistryConverter(Converter):
 
     # Writing
 
-    def from_connect(self, topic: str, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def from_connect(
+        self, topic: str, schema: ConnectSchema | None, values: pa.Array
+    ) -> ConvertedBytes:
         import pyarrow as pa
 
         count = len(values)
@@ -242,7 +246,7 @@ class RegistryConverter(Converter):
         ]
         return ConvertedBytes(payloads, sorted(errors, key=lambda each: each.row))
 
-    def _writer(self, topic: str, schema: Schema) -> PayloadWriter:
+    def _writer(self, topic: str, schema: ConnectSchema) -> PayloadWriter:
         key = topic if self._strategy != _STRATEGIES[1] else "", schema
         writer = self._writers.get(key)
         if writer is None:
@@ -255,7 +259,7 @@ class RegistryConverter(Converter):
                 self._writers.popitem(last=False)
         return writer
 
-    def _new_writer(self, topic: str, schema: Schema) -> PayloadWriter:
+    def _new_writer(self, topic: str, schema: ConnectSchema) -> PayloadWriter:
         from barnabas.schema_registry import Schema as NewSchema
         from barnabas.schema_registry import SchemaRegistryError
 
@@ -382,7 +386,7 @@ def _has_failed_entirely(part: Conversion) -> bool:
     return all(run.schema is None for run in part.runs)
 
 
-def _in_declared_type(values: pa.Array, schema: Schema) -> pa.Array:
+def _in_declared_type(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     from barnabas.connect.converters.json_writers import as_declared
 
     return as_declared(values, schema)
@@ -411,7 +415,7 @@ def _strategy(name: str) -> str:
     for package in _STRATEGY_PACKAGES:
         short = short.removeprefix(package)
     if short not in _STRATEGIES:
-        raise ConfigError(
+        raise InvalidConfigError(
             f"Invalid value {name} for a subject name strategy: use one of {', '.join(_STRATEGIES)}"
         )
     return short
@@ -457,13 +461,13 @@ def _one_of_sources(name: str, value: object) -> str | None:
 def _registry_settings() -> ConfigDef:
     strategy = f"{_STRATEGY_PACKAGES[0]}{_STRATEGIES[0]}"
     return ConfigDef(
-        Setting(
+        ConnectorSetting(
             "schema.registry.url",
             ConfigType.LIST,
             doc="The addresses of the schema registry, separated by commas.",
             importance=Importance.HIGH,
         ),
-        Setting(
+        ConnectorSetting(
             "basic.auth.credentials.source",
             ConfigType.STRING,
             "URL",
@@ -471,44 +475,44 @@ def _registry_settings() -> ConfigDef:
             Importance.MEDIUM,
             _one_of_sources,
         ),
-        Setting(
+        ConnectorSetting(
             "basic.auth.user.info",
             ConfigType.PASSWORD,
             "",
             "User and password of the registry, as user:password.",
         ),
-        Setting(
+        ConnectorSetting(
             "schema.registry.basic.auth.user.info",
             ConfigType.PASSWORD,
             "",
             "The older name of basic.auth.user.info.",
         ),
-        Setting(
+        ConnectorSetting(
             "auto.register.schemas",
             ConfigType.BOOLEAN,
             True,
             "Whether schemas that the registry does not have are registered.",
         ),
-        Setting(
+        ConnectorSetting(
             "use.latest.version",
             ConfigType.BOOLEAN,
             False,
             "Whether the latest schema of the subject is used, if schemas are not registered.",
             Importance.LOW,
         ),
-        Setting(
+        ConnectorSetting(
             "normalize.schemas",
             ConfigType.BOOLEAN,
             False,
             "Whether schemas are normalized when they are registered or looked up.",
         ),
-        Setting(
+        ConnectorSetting(
             "key.subject.name.strategy",
             ConfigType.STRING,
             strategy,
             "How the subject of a key's schema is named.",
         ),
-        Setting(
+        ConnectorSetting(
             "value.subject.name.strategy",
             ConfigType.STRING,
             strategy,

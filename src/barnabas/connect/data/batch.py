@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,9 +29,9 @@ class ConnectBatch:
     """int64. Null in a source."""
     timestamp: pa.Array
     """timestamp("ms", "UTC"). Null if the record has none, or gets one when it is written."""
-    key_schema: Schema | None
+    key_schema: ConnectSchema | None
     key: pa.Array
-    value_schema: Schema | None
+    value_schema: ConnectSchema | None
     value: pa.Array
     headers: pa.Array
     """list<struct<key: string, value: binary>>, already converted. Null without headers."""
@@ -50,10 +50,10 @@ class ConnectBatch:
     def slice(self, start: int, length: int | None = None) -> Self:
         return self._map("slice", start, length)
 
-    def with_value(self, schema: Schema | None, value: pa.Array) -> Self:
+    def with_value(self, schema: ConnectSchema | None, value: pa.Array) -> Self:
         return replace(self, value_schema=schema, value=value)
 
-    def with_key(self, schema: Schema | None, key: pa.Array) -> Self:
+    def with_key(self, schema: ConnectSchema | None, key: pa.Array) -> Self:
         return replace(self, key_schema=schema, key=key)
 
     def _map(self, method: str, *arguments: object) -> Self:
@@ -72,9 +72,9 @@ def headers_type() -> pa.DataType:
 
 def source_batch(
     topic: str,
-    value_schema: Schema | None,
+    value_schema: ConnectSchema | None,
     value: pa.Array,
-    key_schema: Schema | None = None,
+    key_schema: ConnectSchema | None = None,
     key: pa.Array | None = None,
     timestamp: pa.Array | None = None,
     headers: pa.Array | None = None,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.connect.data.conform import with_items
-from barnabas.connect.data.schema import Schema, Type
+from barnabas.connect.data.schema import ConnectSchema, Type
 from barnabas.connect.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def filled_with_default(values: pa.Array, schema: Schema) -> pa.Array:
+def filled_with_default(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     """Returns the values with the default of the schema, if it has one, instead of nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -27,7 +27,7 @@ def filled_with_default(values: pa.Array, schema: Schema) -> pa.Array:
     return pa.concat_arrays([values, default]).take(rows)
 
 
-def with_defaults(values: pa.Array, schema: Schema) -> pa.Array:
+def with_defaults(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     """Returns the values with the defaults of the schema and of all schemas within it."""
     import pyarrow as pa
 
@@ -52,13 +52,13 @@ def with_defaults(values: pa.Array, schema: Schema) -> pa.Array:
     return filled_with_default(values, schema)
 
 
-def _has_defaults(schema: Schema) -> bool:
+def _has_defaults(schema: ConnectSchema) -> bool:
     inner = [field.schema for field in schema.fields]
     inner += [each for each in (schema.key_schema, schema.value_schema) if each is not None]
     return (schema.has_default and schema.default is not None) or any(map(_has_defaults, inner))
 
 
-def rows_with_missing_values(values: pa.Array, schema: Schema) -> dict[int, str]:
+def rows_with_missing_values(values: pa.Array, schema: ConnectSchema) -> dict[int, str]:
     """Returns the path of a null that the schema does not allow, by row.
 
     A null row is allowed. Fields with a default may be null too: the default is written.
@@ -76,7 +76,7 @@ def missing_value_error(path: str) -> DataError:
 
 
 def _find_missing(
-    values: pa.Array, schema: Schema, path: str, rows: pa.Array | None, found: dict[int, str]
+    values: pa.Array, schema: ConnectSchema, path: str, rows: pa.Array | None, found: dict[int, str]
 ) -> None:
     """`rows` has the row of each value; None if it is the index."""
     import pyarrow as pa
@@ -113,7 +113,7 @@ def _find_missing(
             _find_missing(items, inner, where, parents, found)
 
 
-def _requires_value(schema: Schema) -> bool:
+def _requires_value(schema: ConnectSchema) -> bool:
     return not schema.is_optional and not (schema.has_default and schema.default is not None)
 
 

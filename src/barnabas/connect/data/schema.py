@@ -63,11 +63,11 @@ class SchemaField:
     """A field of a struct."""
 
     name: str
-    schema: Schema
+    schema: ConnectSchema
 
 
 @dataclass(slots=True, frozen=True)
-class Schema:
+class ConnectSchema:
     """A Connect schema. Values are equal if everything in them is."""
 
     type: Type
@@ -80,9 +80,9 @@ class Schema:
     parameters: Mapping[str, str] = field(default_factory=dict)
     fields: tuple[SchemaField, ...] = ()
     """The fields of a STRUCT."""
-    value_schema: Schema | None = None
+    value_schema: ConnectSchema | None = None
     """The schema of the elements of an ARRAY, or of the values of a MAP."""
-    key_schema: Schema | None = None
+    key_schema: ConnectSchema | None = None
     """The schema of the keys of a MAP."""
 
     def __hash__(self) -> int:
@@ -99,7 +99,7 @@ class Schema:
     def field(self, name: str) -> SchemaField | None:
         return next((each for each in self.fields if each.name == name), None)
 
-    def as_optional(self) -> Schema:
+    def as_optional(self) -> ConnectSchema:
         return self if self.is_optional else replace(self, is_optional=True)
 
     def arrow_type(self) -> pa.DataType:
@@ -137,14 +137,14 @@ class Schema:
         return None
 
 
-def arrow_field(name: str, schema: Schema) -> pa.Field:
+def arrow_field(name: str, schema: ConnectSchema) -> pa.Field:
     """Returns the Arrow field of a schema. It is nullable; the schema says what is allowed."""
     import pyarrow as pa
 
     return pa.field(name, schema.arrow_type(), nullable=True)
 
 
-def schema_from_arrow(arrow_type: pa.DataType, *, is_optional: bool = True) -> Schema:
+def schema_from_arrow(arrow_type: pa.DataType, *, is_optional: bool = True) -> ConnectSchema:
     """Returns the schema of values of an Arrow type, for a source whose data is Arrow.
 
     Raises SchemaBuildError if Connect has no such type.
@@ -158,36 +158,38 @@ def schema_from_arrow(arrow_type: pa.DataType, *, is_optional: bool = True) -> S
             SchemaField(each.name, schema_from_arrow(each.type, is_optional=each.nullable))
             for each in arrow_type
         )
-        return Schema(Type.STRUCT, is_optional, fields=fields)
+        return ConnectSchema(Type.STRUCT, is_optional, fields=fields)
     if types.is_map(arrow_type):
-        return Schema(
+        return ConnectSchema(
             Type.MAP,
             is_optional,
             key_schema=schema_from_arrow(arrow_type.key_type, is_optional=False),
             value_schema=schema_from_arrow(arrow_type.item_type),
         )
     if types.is_list(arrow_type) or types.is_large_list(arrow_type):
-        return Schema(
+        return ConnectSchema(
             Type.ARRAY, is_optional, value_schema=schema_from_arrow(arrow_type.value_type)
         )
     for is_type, type_, name in _FROM_ARROW:
         if getattr(types, is_type)(arrow_type):
             parameters = {SCALE: str(arrow_type.scale)} if name == DECIMAL else {}
-            return Schema(type_, is_optional, name, 1 if name else None, parameters=parameters)
+            return ConnectSchema(
+                type_, is_optional, name, 1 if name else None, parameters=parameters
+            )
     raise SchemaBuildError(f"Arrow type {arrow_type} has no type in Connect.")
 
 
-def decimal_schema(scale: int, *, is_optional: bool = False) -> Schema:
-    return Schema(Type.BYTES, is_optional, DECIMAL, 1, parameters={SCALE: str(scale)})
+def decimal_schema(scale: int, *, is_optional: bool = False) -> ConnectSchema:
+    return ConnectSchema(Type.BYTES, is_optional, DECIMAL, 1, parameters={SCALE: str(scale)})
 
 
-def struct_schema(fields: Mapping[str, Schema], name: str | None = None) -> Schema:
-    return Schema(
+def struct_schema(fields: Mapping[str, ConnectSchema], name: str | None = None) -> ConnectSchema:
+    return ConnectSchema(
         Type.STRUCT, name=name, fields=tuple(SchemaField(*entry) for entry in fields.items())
     )
 
 
-def _require(schema: Schema | None, parent: Schema) -> Schema:
+def _require(schema: ConnectSchema | None, parent: ConnectSchema) -> ConnectSchema:
     if schema is None:
         raise SchemaBuildError(f"A schema of type {parent.type} has no schema of its elements.")
     return schema

@@ -6,24 +6,24 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.connect.data.schema import NO_DEFAULT, Schema, SchemaField, Type
+from barnabas.connect.data.schema import NO_DEFAULT, ConnectSchema, SchemaField, Type
 from barnabas.connect.errors import DataError
 
-DefaultReader = Callable[[Schema, Any], Any]
+DefaultReader = Callable[[ConnectSchema, Any], Any]
 """Returns the default of a schema from its JSON. Raises DataError if it does not fit."""
 
 
 def schema_to_json(
-    schema: Schema, default_text: Callable[[Schema], str], quote: Callable[[str], str]
+    schema: ConnectSchema, default_text: Callable[[ConnectSchema], str], quote: Callable[[str], str]
 ) -> str:
     """Returns the document, with its members in the order in which Kafka Connect writes them."""
     return "{" + ",".join(_members(schema, default_text, quote)) + "}"
 
 
 def _members(
-    schema: Schema, default_text: Callable[[Schema], str], quote: Callable[[str], str]
+    schema: ConnectSchema, default_text: Callable[[ConnectSchema], str], quote: Callable[[str], str]
 ) -> list[str]:
-    def inner(each: Schema | None) -> str:
+    def inner(each: ConnectSchema | None) -> str:
         assert each is not None
         return schema_to_json(each, default_text, quote)
 
@@ -59,7 +59,7 @@ def _members(
     return members
 
 
-def schema_from_json(text: str | bytes, read_default: DefaultReader) -> Schema | None:
+def schema_from_json(text: str | bytes, read_default: DefaultReader) -> ConnectSchema | None:
     """Returns the schema of a document; None for null. Raises DataError if it is not a schema."""
     try:
         document = json.loads(text)
@@ -71,7 +71,7 @@ def schema_from_json(text: str | bytes, read_default: DefaultReader) -> Schema |
         raise DataError("The schema is nested too deeply") from None
 
 
-def schema_from_document(document: Any, read_default: DefaultReader) -> Schema | None:
+def schema_from_document(document: Any, read_default: DefaultReader) -> ConnectSchema | None:
     if document is None:
         return None
     type_name = document.get("type") if isinstance(document, dict) else None
@@ -95,7 +95,7 @@ def schema_from_document(document: Any, read_default: DefaultReader) -> Schema |
         case Type.STRUCT:
             fields = _fields(document.get("fields"), read_default)
     name, version, doc = (document.get(each) for each in ("name", "version", "doc"))
-    schema = Schema(
+    schema = ConnectSchema(
         type_,
         document.get("optional") is True,
         name if isinstance(name, str) else None,
@@ -110,7 +110,9 @@ def schema_from_document(document: Any, read_default: DefaultReader) -> Schema |
     return _with_default(schema, document, read_default)
 
 
-def _with_default(schema: Schema, document: dict[str, Any], read_default: DefaultReader) -> Schema:
+def _with_default(
+    schema: ConnectSchema, document: dict[str, Any], read_default: DefaultReader
+) -> ConnectSchema:
     from dataclasses import replace
 
     try:
@@ -125,7 +127,7 @@ def _with_default(schema: Schema, document: dict[str, Any], read_default: Defaul
 
 def _inner(
     document: dict[str, Any], member: str, message: str, read_default: DefaultReader
-) -> Schema:
+) -> ConnectSchema:
     schema = schema_from_document(document.get(member), read_default)
     if schema is None:
         raise DataError(message)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.connect.connector import SinkConnector
-from barnabas.connect.errors import ConfigError, RetriableError
+from barnabas.connect.errors import InvalidConfigError, RetriableError
 from barnabas.connect.execution.record_errors import ErrorSummary
 from barnabas.connect.execution.settings import TaskSettings, task_settings
 from barnabas.connect.execution.sink_work import SinkWork
@@ -49,8 +49,8 @@ class Executor(Protocol):
     def notify(self) -> None:
         """There is something to plan."""
 
-    async def interrupt(self) -> None:
-        """Ends the items in flight of all connectors."""
+    async def interrupt(self, run: ConnectorRun) -> None:
+        """Ends the items in flight of all connectors, if there are some of this one."""
 
 
 class ConnectorRun:
@@ -98,7 +98,7 @@ class ConnectorRun:
                 await self._idle.wait()
         except TimeoutError:
             log.warning("%s: items run for too long and are interrupted", self.name)
-            await self._executor.interrupt()
+            await self._executor.interrupt(self)
         if self._recovery.is_set() and self._work is not None:
             # Or readers wait for transactions that are neither committed nor aborted.
             with contextlib.suppress(TimeoutError):
@@ -325,7 +325,7 @@ def _task_settings(config: Mapping[str, str], worker: Mapping[str, str]) -> Task
     """Invalid settings fail the start of the connector, and are not used."""
     try:
         return task_settings(config, worker)
-    except ConfigError:
+    except InvalidConfigError:
         return task_settings({}, worker)
 
 

@@ -88,7 +88,10 @@ class SparkConnectorEngine:
             await self._services.blocking.run(self._session)
 
     async def stop(self) -> None:
-        await asyncio.gather(*(self.release_connector(name) for name in list(self._runs)))
+        releases = [self.release_connector(name) for name in list(self._runs)]
+        for error in await asyncio.gather(*releases, return_exceptions=True):
+            if isinstance(error, Exception):
+                log.error("a connector did not end", exc_info=error)
         await asyncio.gather(*(pack.stop() for pack in self._packs.values()))
         self._packs.clear()
         await self._supervisor.close()
@@ -99,10 +102,9 @@ class SparkConnectorEngine:
         self, name: str, config: Mapping[str, str], target: TargetState
     ) -> None:
         async with self._lock(name):
-            previous = self._runs.pop(name, None)
+            previous = self._runs.get(name)
             if previous is not None:
-                await previous.halt()
-                await self._remove_empty_pack(name)
+                await self._halt(previous)
             run = self._runs[name] = self._create_run(name, config)
             if previous is not None:
                 run.states.adopt(previous.states)
@@ -113,10 +115,15 @@ class SparkConnectorEngine:
 
     async def release_connector(self, name: str) -> None:
         async with self._lock(name):
-            run = self._runs.pop(name, None)
+            run = self._runs.get(name)
             if run is not None:
-                await run.halt()
-                await self._remove_empty_pack(name)
+                await self._halt(run)
+
+    async def _halt(self, run: ConnectorRun | OwnQueryRun) -> None:
+        """Ends the connector. After an error it may still run, and the next call ends it."""
+        await run.halt()
+        del self._runs[run.name]
+        await self._remove_empty_pack(run.name)
 
     async def restart(self, name: str, *, connector: bool, tasks: Sequence[int]) -> None:
         async with self._lock(name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -56,9 +55,8 @@ def first_records(
 def _ends(consumer: Consumer, topics: SinkTopics) -> dict[tuple[str, int], tuple[int, int]]:
     """Returns the first offset and the end of all partitions."""
     cluster = consumer.list_topics(timeout=_TIMEOUT_S)
-    names = list(topics.names)
-    if not names:
-        pattern = re.compile(topics.pattern)
+    names, pattern = list(topics.names), topics.pattern
+    if pattern is not None:
         names = sorted(name for name in cluster.topics if pattern.fullmatch(name))
     missing = [name for name in names if name not in cluster.topics]
     if missing:

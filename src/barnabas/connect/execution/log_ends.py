@@ -32,7 +32,7 @@ class SinkTopics:
     """Named topics, or those whose whole names match a pattern."""
 
     names: tuple[str, ...] = ()
-    pattern: str = ""
+    pattern: re.Pattern[str] | None = None
 
 
 class LogEndsSubscriber(Protocol):
@@ -177,13 +177,13 @@ class ClusterLogEnds:
 
 
 def _selected(cluster: ClusterMetadata, topics: SinkTopics) -> list[str]:
-    if topics.names:
+    pattern = topics.pattern
+    if pattern is None:
         return [
             name
             for name in topics.names
             if name in cluster.topics and cluster.topics[name].error is None
         ]
-    pattern = re.compile(topics.pattern)
     return sorted(
         name
         for name, topic in cluster.topics.items()

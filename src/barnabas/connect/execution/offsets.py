@@ -20,7 +20,7 @@ from barnabas.connect.execution.source_work import (
     PRODUCER_DEFAULTS,
 )
 from barnabas.connect.execution.work import EngineServices
-from barnabas.connect.model import RequestFailed, StoredOffset
+from barnabas.connect.model import RequestFailedError, StoredOffset
 from barnabas.connect.plugins import find_connector
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class ConnectorOffsets:
         """None resets all positions. Raises RequestFailed."""
         found = _connector_class(config)
         if getattr(found, "runs_own_query", False):
-            raise RequestFailed(
+            raise RequestFailedError(
                 400, f"The positions of connector {name} are in the checkpoint of its query."
             )
         connector = found()
@@ -128,22 +128,22 @@ def _connector_class(config: Mapping[str, str]) -> type[Any]:
     try:
         return find_connector(config.get("connector.class", ""), config)
     except ConnectError as error:
-        raise RequestFailed(500, str(error)) from error
+        raise RequestFailedError(500, str(error)) from error
 
 
 def _checked(check: Callable[[Any], T], argument: object) -> T:
     try:
         return check(argument)
     except ConnectError as error:
-        raise RequestFailed(500, str(error)) from error
+        raise RequestFailedError(500, str(error)) from error
 
 
 def _sink_offset(stored: StoredOffset) -> tuple[PartitionKey, int | None]:
     partition, offset = stored.partition, stored.offset
     if not partition:
-        raise RequestFailed(400, "The partition for a sink connector offset cannot be null")
+        raise RequestFailedError(400, "The partition for a sink connector offset cannot be null")
     if TOPIC not in partition or PARTITION not in partition:
-        raise RequestFailed(
+        raise RequestFailedError(
             400,
             f"The partition for a sink connector offset must contain the keys '{TOPIC}' and "
             f"'{PARTITION}'",
@@ -152,7 +152,7 @@ def _sink_offset(stored: StoredOffset) -> tuple[PartitionKey, int | None]:
     if offset is None:
         return (str(partition[TOPIC]), number), None
     if OFFSET not in offset:
-        raise RequestFailed(
+        raise RequestFailedError(
             400,
             f"The offset for a sink connector should either be null or contain the key '{OFFSET}'",
         )
@@ -166,7 +166,7 @@ def _integer(value: object, what: str) -> int:
             return number
     except ValueError:
         pass
-    raise RequestFailed(
+    raise RequestFailedError(
         400,
         f"Failed to parse the following Kafka {what} value in the provided offsets: '{value}'. "
         f"{what.capitalize()} values for sink connectors need to be integers.",
@@ -200,15 +200,15 @@ async def _alter_group(
                     raise KafkaException(partition.error)
 
 
-def _group_error(name: str, error: KafkaException) -> RequestFailed:
+def _group_error(name: str, error: KafkaException) -> RequestFailedError:
     if error_in(error).code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP):
-        return RequestFailed(
+        return RequestFailedError(
             500,
             f"Failed to alter consumer group offsets for connector {name} either because its tasks "
             "haven't stopped completely yet or the connector was resumed before the request to "
             "alter its offsets could be successfully completed. If the connector is in a stopped "
             "state, this operation can be safely retried.",
         )
-    return RequestFailed(
+    return RequestFailedError(
         500, f"Failed to alter consumer group offsets for connector {name}: {error_in(error).str()}"
     )

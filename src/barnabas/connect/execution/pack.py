@@ -49,6 +49,7 @@ class Pack:
         """Owners of items of the batch that runs."""
         self._suspects: dict[str, None] = {}
         self._start: asyncio.Task[QueryStatus] | None = None
+        self._interrupting = asyncio.Lock()
         self._is_stopping = False
 
     # For runs
@@ -73,10 +74,15 @@ class Pack:
     def notify(self) -> None:
         self._work.set()
 
-    async def interrupt(self) -> None:
-        await self._supervisor.stop(self.name, drain=False)
-        self._on_lost(None)
-        await self._supervisor.start(self._query)
+    async def interrupt(self, run: ConnectorRun) -> None:
+        async with self._interrupting:
+            if not run.has_items_in_flight:
+                return  # they were interrupted for another connector
+            try:
+                await self._supervisor.stop(self.name, drain=False)
+            finally:
+                self._on_lost(None)
+                await self._supervisor.start(self._query)
 
     async def stop(self) -> None:
         """Commits the batch that runs, and stops the query."""

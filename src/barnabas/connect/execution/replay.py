@@ -36,6 +36,8 @@ class ReplayProgress:
     """Dead letters of other connectors."""
     topics: Mapping[str, int] | None = None
     """Records by the topic that they were sent to."""
+    total: int = 0
+    """The offsets to read, as of the start. Some of them may have no record."""
 
 
 def replay_group(topic: str, connector: str | None) -> str:
@@ -72,36 +74,44 @@ def replay(
             # The id fences another replay of this group before the committed offsets are read.
             producer = Producer({**conf, "transactional.id": group})
             producer.init_transactions(_TIMEOUT_S)
-        ends = _assign(consumer, topic)
-        yield from _replay(consumer, producer, ends, connector)
+        ends, total = _assign(consumer, topic)
+        yield from _replay(consumer, producer, ends, connector, total)
     finally:
         if producer is not None:
             producer.close(0)
         consumer.close()
 
 
-def _assign(consumer: Consumer, topic: str) -> dict[int, int]:
-    """Assigns all partitions from their committed offsets on. Returns the ends."""
+def _assign(consumer: Consumer, topic: str) -> tuple[dict[int, int], int]:
+    """Assigns all partitions from their committed offsets on.
+
+    Returns the ends, and the number of offsets before them.
+    """
     metadata = consumer.list_topics(topic, _TIMEOUT_S).topics[topic]
     if metadata.error is not None:
         raise KafkaException(metadata.error)
     committed = consumer.committed(
         [TopicPartition(topic, index) for index in sorted(metadata.partitions)], _TIMEOUT_S
     )
-    ends = {}
+    ends, total = {}, 0
     for partition in committed:
         start, end = consumer.get_watermark_offsets(partition, _TIMEOUT_S)
         partition.offset = max(partition.offset, start)
         if partition.offset < end:
             ends[partition.partition] = end
+            total += end - partition.offset
     consumer.assign([each for each in committed if each.partition in ends])
-    return ends
+    return ends, total
 
 
 def _replay(
-    consumer: Consumer, producer: Producer | None, ends: dict[int, int], connector: str | None
+    consumer: Consumer,
+    producer: Producer | None,
+    ends: dict[int, int],
+    connector: str | None,
+    total: int,
 ) -> Iterator[ReplayProgress]:
-    counts = {"read": 0, "replayed": 0, "without_origin": 0, "of_others": 0}
+    counts = {"total": total, "read": 0, "replayed": 0, "without_origin": 0, "of_others": 0}
     topics: dict[str, int] = {}
     while ends:
         messages = consumer.consume(BATCH_RECORDS, _POLL_S)

@@ -8,35 +8,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Setting, at_least, one_of
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, at_least, one_of
+from barnabas.connect.errors import InvalidConfigError
 
 MIN_RETRY_DELAY_MS = 300
 """The first pause of a retry, as in Kafka Connect."""
 
+SERVERS = "bootstrap.servers"
 KEY, VALUE, HEADER = "key.converter", "value.converter", "header.converter"
 DEFAULT_HEADER_CONVERTER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 _ERRORS = ConfigDef(
-    Setting(
+    ConnectorSetting(
         "errors.tolerance",
         ConfigType.STRING,
         "none",
         validator=one_of("none", "all", ignore_case=True),
     ),
-    Setting("errors.retry.timeout", ConfigType.LONG, 0, validator=at_least(-1)),
-    Setting("errors.retry.delay.max.ms", ConfigType.LONG, 60_000, validator=at_least(1)),
-    Setting("errors.log.enable", ConfigType.BOOLEAN, False),
-    Setting("errors.log.include.messages", ConfigType.BOOLEAN, False),
-    Setting("errors.deadletterqueue.topic.name", ConfigType.STRING, ""),
-    Setting("errors.deadletterqueue.topic.replication.factor", ConfigType.SHORT, 3),
-    Setting("errors.deadletterqueue.context.headers.enable", ConfigType.BOOLEAN, False),
+    ConnectorSetting("errors.retry.timeout", ConfigType.LONG, 0, validator=at_least(-1)),
+    ConnectorSetting("errors.retry.delay.max.ms", ConfigType.LONG, 60_000, validator=at_least(1)),
+    ConnectorSetting("errors.log.enable", ConfigType.BOOLEAN, False),
+    ConnectorSetting("errors.log.include.messages", ConfigType.BOOLEAN, False),
+    ConnectorSetting("errors.deadletterqueue.topic.name", ConfigType.STRING, ""),
+    ConnectorSetting("errors.deadletterqueue.topic.replication.factor", ConfigType.SHORT, 3),
+    ConnectorSetting("errors.deadletterqueue.context.headers.enable", ConfigType.BOOLEAN, False),
 )
 _TASKS = ConfigDef(
-    Setting("tasks.max", ConfigType.INT, 1, validator=at_least(1)),
-    Setting("barnabas.max.rows.per.task", ConfigType.INT, 500_000, validator=at_least(1)),
-    Setting("barnabas.restart.initial.ms", ConfigType.LONG, 1_000, validator=at_least(0)),
-    Setting("barnabas.restart.max.ms", ConfigType.LONG, 60_000, validator=at_least(0)),
+    ConnectorSetting("tasks.max", ConfigType.INT, 1, validator=at_least(1)),
+    ConnectorSetting("barnabas.max.rows.per.task", ConfigType.INT, 500_000, validator=at_least(1)),
+    ConnectorSetting("barnabas.restart.initial.ms", ConfigType.LONG, 1_000, validator=at_least(0)),
+    ConnectorSetting("barnabas.restart.max.ms", ConfigType.LONG, 60_000, validator=at_least(0)),
 )
 
 
@@ -156,11 +157,23 @@ def client_settings(
     return {name: text for name, text in merged.items() if name not in without}
 
 
+def require_one_cluster(clients: Mapping[str, str | None], reason: str) -> None:
+    """Raises ConfigError unless the clients, by their kinds, have the same bootstrap.servers."""
+    if len(set(clients.values())) > 1:
+        shown = ", ".join(f"{kind}: {servers}" for kind, servers in clients.items())
+        raise InvalidConfigError(
+            f"Clients have several clusters ({shown}), and need one, because {reason}: set "
+            "bootstrap.servers of all of them, as in producer.override.bootstrap.servers, or none."
+        )
+
+
 def _converter(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> PluginSettings:
     origin = config if config.get(name) else worker
     class_name = origin.get(name)
     if not class_name:
-        raise ConfigError(f'Missing required configuration "{name}" which has no default value.')
+        raise InvalidConfigError(
+            f'Missing required configuration "{name}" which has no default value.'
+        )
     return _plugin(class_name, with_prefix(origin, f"{name}."))
 
 
@@ -169,7 +182,9 @@ def _transform(alias: str, config: Mapping[str, str]) -> TransformSettings:
     class_name = settings.pop("type", None)
     if not class_name:
         name = f"transforms.{alias}.type"
-        raise ConfigError(f'Missing required configuration "{name}" which has no default value.')
+        raise InvalidConfigError(
+            f'Missing required configuration "{name}" which has no default value.'
+        )
     predicate = settings.pop("predicate", None)
     is_negated = settings.pop("negate", "false").strip().lower() == "true"
     return TransformSettings(
@@ -184,7 +199,9 @@ def _predicate(alias: str, config: Mapping[str, str]) -> PluginSettings:
     class_name = settings.pop("type", None)
     if not class_name:
         name = f"predicates.{alias}.type"
-        raise ConfigError(f'Missing required configuration "{name}" which has no default value.')
+        raise InvalidConfigError(
+            f'Missing required configuration "{name}" which has no default value.'
+        )
     return _plugin(class_name, settings)
 
 

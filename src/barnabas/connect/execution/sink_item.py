@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from barnabas.client.lru_cache import LruCache
-from barnabas.connect.connector import SinkConnector, SinkWriter, WriteContext, WriteReport
+from barnabas.connect.connector import (
+    SinkConnector,
+    SinkWriter,
+    TopicPartition,
+    WriteContext,
+    WriteReport,
+)
 from barnabas.connect.errors import ConnectError, RetriableError
 from barnabas.connect.execution.dead_letters import produce_dead_letters
 from barnabas.connect.execution.pipeline import pipeline_for
@@ -94,7 +100,7 @@ class SinkItem:
     ) -> int:
         pipeline = pipeline_for(self.settings.pipeline)
         records = 0
-        for raw in self._read(self.ranges):
+        for raw in self._read(_not_written(self.ranges, writer.first_offsets())):
             for tracked in pipeline.from_records(raw, errors):
                 reporter.on_batch(raw, tracked)
                 writer.write(tracked.batch)
@@ -104,6 +110,8 @@ class SinkItem:
     def _read(self, ranges: tuple[OffsetRange, ...]) -> Iterator[pa.RecordBatch]:
         from barnabas.spark.source.task import read
 
+        if not ranges:
+            return iter(())
         policy = DataLossPolicy(self.settings.fails_on_data_loss, FETCH_TIMEOUT_MS)
         return read(ranges, self.settings.consumer, policy)
 
@@ -139,6 +147,19 @@ def configured(kind: type[SinkConnector], config: Mapping[str, str]) -> SinkConn
         return connector
 
     return _connectors.get_or_create((kind, frozenset(config.items())), create)
+
+
+def _not_written(
+    ranges: tuple[OffsetRange, ...], first_offsets: Mapping[TopicPartition, int]
+) -> tuple[OffsetRange, ...]:
+    starts = (
+        max(each.start, first_offsets.get((each.topic, each.partition), 0)) for each in ranges
+    )
+    return tuple(
+        replace(each, start=start)
+        for each, start in zip(ranges, starts, strict=True)
+        if start < each.end
+    )
 
 
 def _check(report: WriteReport, ranges: tuple[OffsetRange, ...]) -> None:

@@ -10,21 +10,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from barnabas.client.admin.offsets import OffsetSpec
 from barnabas.connect.connector import SinkConnector
 from barnabas.connect.connector import TopicPartition as PartitionKey
-from barnabas.connect.errors import ConfigError, ConnectError
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 from barnabas.connect.execution.committer import SinkCommitter
 from barnabas.connect.execution.dead_letters import ensure_dead_letter_topic
 from barnabas.connect.execution.log_ends import SinkTopics
 from barnabas.connect.execution.pipeline import pipeline_for
 from barnabas.connect.execution.planner import SinkPlanner
 from barnabas.connect.execution.settings import (
+    SERVERS,
     client_settings,
     error_settings,
     listed,
     pipeline_settings,
+    require_one_cluster,
     task_settings,
 )
 from barnabas.connect.execution.sink_item import SinkItem, SinkTaskSettings
 from barnabas.connect.execution.work import RunContext
+from barnabas.connect.transforms.java_regex import compile_java
 from barnabas.spark.runtime.work import WorkItem, WorkReport
 from barnabas.spark.source.options import FETCH_DEFAULTS
 
@@ -64,6 +67,14 @@ class SinkWork:
         producer = client_settings("producer", config, worker.client("producer"))
         admin = client_settings("admin", config, worker.client("admin"))
         consumer = client_settings("consumer", config, worker.client("consumer"))
+        require_one_cluster(
+            {
+                "consumer": consumer.get(SERVERS),
+                "producer": producer.get(SERVERS),
+                "admin": admin.get(SERVERS),
+            },
+            "the offsets of its group are committed in transactions",
+        )
         self._reset = consumer.get("auto.offset.reset", "earliest").strip().lower()
         self._settings = SinkTaskSettings(
             connector=context.connector,  # type: ignore[arg-type]
@@ -180,6 +191,8 @@ class SinkWork:
             return
         log.warning("%s: offsets are out of range, and reset: %s", self._context.name, due)
         starts = await self._watcher.offsets(due, OffsetSpec.earliest())
+        # Positions that are kept with the data would hide the new records.
+        await self._context.services.blocking.run(self._connector.check_offsets, starts)
         self._planner.set_partitions({**self._planner.positions, **starts})
         for key in due:
             del self._truncated_since_s[key]
@@ -234,8 +247,10 @@ class SinkWork:
 
 
 def sink_topics(config: Mapping[str, str]) -> SinkTopics:
-    """Raises ConfigError unless the connector has either topics or a pattern."""
+    """Raises ConfigError unless the connector has either topics or a pattern that is valid."""
     names, pattern = listed(config, "topics"), config.get("topics.regex", "").strip()
     if bool(names) == bool(pattern):
-        raise ConfigError("Must configure one of topics or topics.regex")
-    return SinkTopics(tuple(dict.fromkeys(names)), pattern)
+        raise InvalidConfigError("Must configure one of topics or topics.regex")
+    if pattern:
+        return SinkTopics(pattern=compile_java(pattern))
+    return SinkTopics(tuple(dict.fromkeys(names)))

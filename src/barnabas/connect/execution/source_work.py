@@ -17,9 +17,11 @@ from barnabas.connect.execution.open_transactions import recover_positions
 from barnabas.connect.execution.pipeline import pipeline_for
 from barnabas.connect.execution.planner import SourcePartitionState, SourcePlanner
 from barnabas.connect.execution.settings import (
+    SERVERS,
     client_settings,
     error_settings,
     pipeline_settings,
+    require_one_cluster,
     task_settings,
 )
 from barnabas.connect.execution.source_item import (
@@ -78,6 +80,14 @@ class SourceWork:
         self._connector: SourceConnector = context.connector()  # type: ignore[assignment]
         self._committer: SourceCommitter | None = None
         if worker.exactly_once:
+            require_one_cluster(
+                {
+                    "worker": worker.client("producer").get(SERVERS),
+                    "producer": self._settings.producer.get(SERVERS),
+                    "admin": self._settings.admin.get(SERVERS),
+                },
+                "the positions are written in the transactions of the rows",
+            )
             self._committer = SourceCommitter(
                 worker.group_id, context.name, services.run, self._settings.producer
             )

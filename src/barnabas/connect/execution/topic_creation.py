@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from barnabas.admin import AdminClient, NewTopic
 from barnabas.client.errors import KafkaError, KafkaException, error_in
 from barnabas.client.lru_cache import LruCache
-from barnabas.connect.errors import ConfigError, ConnectError
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 from barnabas.connect.execution.settings import listed, with_prefix
+from barnabas.connect.transforms.java_regex import compile_java
 
 PREFIX = "topic.creation."
 DEFAULT = "default"
@@ -31,8 +31,8 @@ class TopicGroup:
     configs: Mapping[str, str] = field(default_factory=dict)
 
     def matches(self, topic: str) -> bool:
-        return any(re.fullmatch(each, topic) for each in self.include) and not any(
-            re.fullmatch(each, topic) for each in self.exclude
+        return any(compile_java(each).fullmatch(topic) for each in self.include) and not any(
+            compile_java(each).fullmatch(topic) for each in self.exclude
         )
 
 
@@ -75,7 +75,7 @@ def _number(own: Mapping[str, str], group: str, name: str, default: int | None) 
     try:
         return int(text or "")
     except ValueError:
-        raise ConfigError(
+        raise InvalidConfigError(
             f"Invalid value {text} for configuration {PREFIX}{group}.{name}: Not a number"
         ) from None
 

@@ -49,6 +49,9 @@ class _Slot:
     task: asyncio.Task[None] | None = None
     has_changed: bool = False
     applied: DesiredConnector | None = None
+    given: Mapping[str, str] = field(default_factory=dict)
+    """The settings that the engine has got, before references were resolved."""
+    resolved: Mapping[str, str] = field(default_factory=dict)
     restarts: list[tuple[bool, Sequence[int]]] = field(default_factory=list)
 
 
@@ -102,6 +105,19 @@ class ConnectorRunner:
             self._slots[name].restarts.append((connector, tasks))
             self._start_task(name)
 
+    def with_references(self, name: str, config: Mapping[str, str]) -> dict[str, str]:
+        """Returns settings of a task with the references of the connector's settings, so that no
+        value of a config provider is stored."""
+        slot = self._slots.get(name)
+        if slot is None:
+            return dict(config)
+        return {
+            setting: slot.given[setting]
+            if setting in slot.given and slot.resolved.get(setting) == value
+            else value
+            for setting, value in config.items()
+        }
+
     async def stop(self) -> None:
         """Ends everything."""
         self.set_assigned(frozenset())
@@ -136,6 +152,8 @@ class ConnectorRunner:
             await self._apply(name, slot, desired)
         while slot.restarts:
             connector, tasks = slot.restarts.pop(0)
+            if desired.target is not TargetState.STARTED:
+                continue  # it stays paused or stopped
             await self._engine.restart(name, connector=connector, tasks=tasks)
 
     def _desired(self, name: str) -> DesiredConnector | None:
@@ -149,6 +167,7 @@ class ConnectorRunner:
         self._running.add(name)  # first: from now on the engine may write
         try:
             resolved = await asyncio.to_thread(self._events.resolve_config, desired.config)
+            slot.given, slot.resolved = desired.config, resolved
             await self._engine.run_connector(name, resolved, desired.target)
             slot.applied = desired
         except Exception as error:

@@ -29,8 +29,8 @@ from barnabas.connect.model import (
     ConnectorInfo,
     ConnectorKind,
     ConnectorStatus,
-    ForwardToLeader,
-    RequestFailed,
+    ForwardToLeaderError,
+    RequestFailedError,
     State,
     StoredOffset,
     TargetState,
@@ -111,7 +111,7 @@ class ConnectHerder:
         status = self.instance.status_topic.state.connectors.get(name)
         config = state.connectors.get(name)
         if status is None or config is None:
-            raise RequestFailed(404, f"No status found for connector {name}")
+            raise RequestFailedError(404, f"No status found for connector {name}")
         tasks = self.instance.status_topic.state.tasks(name)
         return ConnectorStatus(name, _kind_of(config), status, tasks)
 
@@ -179,20 +179,20 @@ class ConnectHerder:
     async def restart_task(self, name: str, task: int) -> None:
         state = await self._state()
         if name not in state.connectors:
-            raise RequestFailed(404, f"Unknown connector: {name}")
+            raise RequestFailedError(404, f"Unknown connector: {name}")
         assignment = await self._require_member()
         if name in assignment.connectors:
             self._restart_own_task(name, task)
             return
         owner = assignment.group.owner_url(name)
         if owner is None or owner == self.instance.url:
-            raise RequestFailed(409, _CONFLICT)
-        raise ForwardToLeader(owner)
+            raise RequestFailedError(409, _CONFLICT)
+        raise ForwardToLeaderError(owner)
 
     def _restart_own_task(self, name: str, task: int) -> None:
         configs = self.instance.config_topic.state.task_configs(name)
         if task >= len(configs) and task not in self.instance.status_topic.state.tasks(name):
-            raise RequestFailed(404, f"Unknown task: {name}-{task}")
+            raise RequestFailedError(404, f"Unknown task: {name}-{task}")
         self.instance.runner.restart(name, connector=False, tasks=[task])
 
     async def reset_active_topics(self, name: str) -> None:
@@ -223,7 +223,7 @@ class ConnectHerder:
             async with asyncio.timeout(_WAIT_FOR_GROUP_S):
                 await self.instance.is_started.wait()
         except TimeoutError:
-            raise RequestFailed(
+            raise RequestFailedError(
                 503, f"There is no broker at {self.worker_config.bootstrap_servers} yet"
             ) from None
         return self.instance.config_topic.state
@@ -232,13 +232,13 @@ class ConnectHerder:
         await self._state()
         assignment = await self.instance.group.wait_until_member(_WAIT_FOR_GROUP_S)
         if assignment is None:
-            raise RequestFailed(409, _CONFLICT)
+            raise RequestFailedError(409, _CONFLICT)
         return assignment
 
     async def _require_leader(self) -> None:
         assignment = await self._require_member()
         if not assignment.is_leader:
-            raise ForwardToLeader(assignment.group.leader_url)
+            raise ForwardToLeaderError(assignment.group.leader_url)
 
     async def _write(self, decide: Decide[T]) -> T:
         """Decides on the state of all earlier writes. Returns when the records are applied."""
@@ -252,7 +252,7 @@ class ConnectHerder:
                     await self.instance.config_topic.append(decision.records)
                 return decision.response
             except RecordsTooLargeError as error:
-                raise RequestFailed(400, f"The settings are too large: {error}") from None
+                raise RequestFailedError(400, f"The settings are too large: {error}") from None
             except (KafkaException, TimeoutError) as error:
                 self.instance.group.request_rebalance()
                 raise _write_failed(self.instance.config_topic.topic, error) from None
@@ -265,14 +265,14 @@ class ConnectHerder:
     def _require_other_group(self, name: str, kind: ConnectorKind) -> None:
         group_id = self.worker_config.group_id
         if kind is ConnectorKind.SINK and f"connect-{name}" == group_id:
-            raise RequestFailed(
+            raise RequestFailedError(
                 400,
                 f"Consumer group for sink connector named {name} conflicts with Connect worker "
                 f"group {group_id}",
             )
 
     async def _require_stopped(self, name: str) -> None:
-        error = RequestFailed(400, _NOT_STOPPED.format(name))
+        error = RequestFailedError(400, _NOT_STOPPED.format(name))
         if self.instance.config_topic.state.target_state(name) is not TargetState.STOPPED:
             raise error
         deadline_s = asyncio.get_running_loop().time() + _WAIT_FOR_STOP_S
@@ -286,13 +286,13 @@ class ConnectHerder:
         return status is not None and status.state not in (State.STOPPED, State.UNASSIGNED)
 
 
-def _write_failed(topic: str, error: KafkaException | TimeoutError) -> RequestFailed:
+def _write_failed(topic: str, error: KafkaException | TimeoutError) -> RequestFailedError:
     kafka_error = error_in(error) if isinstance(error, KafkaException) else None
     text = "timed out" if kafka_error is None else kafka_error.str()
     _log.warning("write to topic %s: %s", topic, text)
     if kafka_error is not None and kafka_error.code() in _FENCED:
-        return RequestFailed(409, _CONFLICT)  # another instance has become the leader
-    return RequestFailed(500, f"Failed to write to topic {topic}: {text}")
+        return RequestFailedError(409, _CONFLICT)  # another instance has become the leader
+    return RequestFailedError(500, f"Failed to write to topic {topic}: {text}")
 
 
 def _kind_of(config: Config) -> ConnectorKind:

@@ -18,7 +18,7 @@ from barnabas.connect.herder.statuses import InstanceStatuses, planned_restart
 from barnabas.connect.log_levels import set_logger_level
 from barnabas.connect.model import (
     ConnectorEngine,
-    RequestFailed,
+    RequestFailedError,
     State,
     StatusListener,
 )
@@ -53,6 +53,7 @@ class ConnectInstance:
         self.kafka_cluster_id = ""
         self.write_lock = asyncio.Lock()
         """Held while this instance writes to the config topic as the leader."""
+        self._task_configs_lock = asyncio.Lock()
         self.config_topic = _config_topic(config, self._on_config_change)
         self.status_topic = _status_topic(config)
         self.offset_topic = _offset_topic(config)
@@ -218,7 +219,7 @@ class ConnectInstance:
     def resolve_config(self, config: Config) -> Mapping[str, str]:
         resolved, problems = resolve_references(config, self.worker_config.originals)
         if problems:
-            raise RequestFailed(400, "\n".join(problems))
+            raise RequestFailedError(400, "\n".join(problems))
         return resolved
 
     def on_not_started(self, name: str, trace: str) -> None:
@@ -246,12 +247,14 @@ class ConnectInstance:
             return
         self.statuses.remove_tasks(name, len(configs))
         stored = [self.runner.with_references(name, config) for config in configs]
-        if stored != self.config_topic.state.task_configs(name):
-            self._run_in_background(
-                self.config_topic.put_task_configs(
-                    name, stored, is_exactly_once=self.worker_config.exactly_once
+        self._run_in_background(self._store_task_configs(name, stored))
+
+    async def _store_task_configs(self, name: str, configs: Sequence[Config]) -> None:
+        async with self._task_configs_lock:  # in order, and compared with what came before
+            if configs != self.config_topic.state.task_configs(name):
+                await self.config_topic.put_task_configs(
+                    name, configs, is_exactly_once=self.worker_config.exactly_once
                 )
-            )
 
     def on_topic_used(self, name: str, topic: str) -> None:
         if self.worker_config.values["topic.tracking.enable"] and self._is_reported(name):

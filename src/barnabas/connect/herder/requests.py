@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, TypeVar
 
-from barnabas.connect.model import RequestFailed, TargetState
+from barnabas.connect.model import RequestFailedError, TargetState
 from barnabas.connect.storage.config_state import (
     Config,
     ConfigState,
@@ -34,7 +34,7 @@ def decide_put(
     """
     is_new = name not in state.connectors
     if not is_new and not may_exist:
-        raise RequestFailed(409, f"Connector {name} already exists")
+        raise RequestFailedError(409, f"Connector {name} already exists")
     return Decision(connector_records(name, config, initial_state if is_new else None), is_new)
 
 
@@ -45,7 +45,7 @@ def decide_delete(name: str, state: ConfigState) -> HerderDecision[None]:
 
 def decide_target_state(name: str, target: TargetState, state: ConfigState) -> HerderDecision[None]:
     if name not in state.connectors:
-        raise RequestFailed(404, f"Unknown connector {name}")
+        raise RequestFailedError(404, f"Unknown connector {name}")
     if state.target_state(name) is target:
         return Decision([], None)
     return Decision([target_state_record(name, target)], None)
@@ -55,7 +55,7 @@ def decide_restart(
     name: str, state: ConfigState, *, include_tasks: bool, only_failed: bool
 ) -> HerderDecision[None]:
     if name not in state.connectors:
-        raise RequestFailed(404, f"Unknown connector: {name}")
+        raise RequestFailedError(404, f"Unknown connector: {name}")
     record = restart_record(name, include_tasks=include_tasks, only_failed=only_failed)
     return Decision([record], None)
 
@@ -70,5 +70,5 @@ def require_connector(name: str, state: ConfigState) -> Config:
     """Returns the settings of a connector. Raises RequestFailed 404 if there is none."""
     config = state.connectors.get(name)
     if config is None:
-        raise RequestFailed(404, f"Connector {name} not found")
+        raise RequestFailedError(404, f"Connector {name} not found")
     return config

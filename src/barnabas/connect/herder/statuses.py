@@ -30,9 +30,14 @@ class InstanceStatuses:
         self._first_generation = 0
 
     def start(self) -> None:
-        """The topic was read: new generations follow the stored ones, also in a new group."""
-        stored = [status.generation for status in self._state.all_statuses()]
-        self._first_generation = max(stored, default=0)
+        """The topic was read: new generations follow the stored ones, also in a new group.
+
+        What ran in an earlier process at this address does not run any more.
+        """
+        stored = list(self._state.all_statuses())
+        self._first_generation = max((status.generation for status in stored), default=0)
+        others = {status.worker_id for status in stored} - {self._worker_id}
+        self.replace_lost(self._state.names(), others)
 
     def set_generation(self, generation: int) -> None:
         self._generation = max(generation, self._first_generation)

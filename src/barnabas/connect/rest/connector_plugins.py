@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from barnabas.connect.model import RequestFailed
+from barnabas.connect.model import RequestFailedError
 from barnabas.connect.plugins import CONNECTOR_KINDS, Plugin, all_plugins
 from barnabas.connect.rest.forwarding import calls_herder
 from barnabas.connect.rest.requests import path_text, query_flag, read_settings, worker_of
@@ -44,7 +44,7 @@ async def validate_config(request: Request) -> Response:
     config = await read_settings(request)
     included = config.get("connector.class")
     if included is not None and not _short_name(included).endswith(_short_name(plugin)):
-        raise RequestFailed(
+        raise RequestFailedError(
             400, f"Included connector type {included} does not match request type {plugin}"
         )
     validated = await asyncio.to_thread(_validate, config, worker_of(request))

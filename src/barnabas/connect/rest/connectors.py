@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from barnabas.connect.model import Herder, RequestFailed, TargetState
+from barnabas.connect.model import Herder, RequestFailedError, TargetState
 from barnabas.connect.rest.forwarding import calls_herder
 from barnabas.connect.rest.requests import (
     InvalidBodyError,
@@ -49,7 +49,7 @@ async def list_connectors(request: Request) -> Response:
     for name in names:
         try:
             content[name] = await _expanded(herder, name, expansions)
-        except RequestFailed as error:
+        except RequestFailedError as error:
             if error.status != HTTPStatus.NOT_FOUND:  # or it was deleted in the meantime
                 raise
     return json_response(content)
@@ -70,7 +70,7 @@ async def version_of(herder: Herder, name: str) -> str | None:
     """Returns the version of the connector's class; None if the connector is being deleted."""
     try:
         return connector_version(await herder.connector_config(name))
-    except RequestFailed:
+    except RequestFailedError:
         return None
 
 
@@ -125,7 +125,7 @@ def with_name(settings: dict[str, str | None], name: str) -> dict[str, str]:
     if given is None:
         settings["name"] = name
     elif given != name:
-        raise RequestFailed(
+        raise RequestFailedError(
             400,
             f"Connector name configuration ({given}) doesn't match connector name in the URL "
             f"({name})",

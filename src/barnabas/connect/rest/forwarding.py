@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from barnabas.connect.model import ForwardToLeader, RequestFailed
+from barnabas.connect.model import ForwardToLeaderError, RequestFailedError
 from barnabas.connect.rest.requests import query_flag, read_content
 from barnabas.connect.rest.responses import JSON
 
@@ -46,7 +46,7 @@ def calls_herder(handler: Handler) -> Handler:
         try:
             async with asyncio.timeout(request.app.state.timeout_s):
                 return await handler(request)
-        except ForwardToLeader as forward:
+        except ForwardToLeaderError as forward:
             return await _forward(request, forward.leader_url)
 
     return handle
@@ -55,9 +55,9 @@ def calls_herder(handler: Handler) -> Handler:
 async def _forward(request: Request, leader: str | None) -> Response:
     is_forwarded = "forward" in request.query_params
     if is_forwarded and not query_flag(request, "forward"):
-        raise RequestFailed(409, _TOO_MANY_HOPS)
+        raise RequestFailedError(409, _TOO_MANY_HOPS)
     if leader is None:
-        raise RequestFailed(409, _NO_LEADER)
+        raise RequestFailedError(409, _NO_LEADER)
     headers = {"Accept": JSON}
     if "authorization" in request.headers:
         headers["Authorization"] = request.headers["authorization"]
@@ -78,7 +78,7 @@ async def _forward(request: Request, leader: str | None) -> Response:
         )
     except OSError as error:
         message = f"IO Error trying to forward REST request: {error}"
-        raise RequestFailed(500, message) from None
+        raise RequestFailedError(500, message) from None
     return Response(
         response.data,
         response.status,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from barnabas.connect.model import RequestFailed
+from barnabas.connect.model import RequestFailedError
 from barnabas.connect.rest.requests import InvalidBodyError, json_type, parse_json, read_content
 
 _SIGNATURE_HEADERS = ("X-Connect-Authorization", "X-Connect-Request-Signature-Algorithm")
@@ -27,10 +27,10 @@ async def fence(request: Request) -> Response:
     raise _error(request)
 
 
-def _error(request: Request) -> RequestFailed:
+def _error(request: Request) -> RequestFailedError:
     if not all(header in request.headers for header in _SIGNATURE_HEADERS):
-        return RequestFailed(400, "Internal request missing required signature")
-    return RequestFailed(
+        return RequestFailedError(400, "Internal request missing required signature")
+    return RequestFailedError(
         403, "Workers of Kafka Connect cannot be in a group with instances of Barnabas"
     )
 

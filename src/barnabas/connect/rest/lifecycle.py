@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from barnabas.connect.model import RequestFailed, TargetState
+from barnabas.connect.model import RequestFailedError, TargetState
 from barnabas.connect.rest.connectors import version_of
 from barnabas.connect.rest.forwarding import Handler, calls_herder
 from barnabas.connect.rest.requests import (
@@ -49,10 +49,10 @@ async def get_tasks(request: Request) -> Response:
 async def get_task_status(request: Request) -> Response:
     herder, name = herder_of(request), path_text(request, "connector")
     task = path_number(request, "task")
-    missing = RequestFailed(404, f"No status found for task {name}-{task}")
+    missing = RequestFailedError(404, f"No status found for task {name}-{task}")
     try:
         status = await herder.connector_status(name)
-    except RequestFailed as error:
+    except RequestFailedError as error:
         raise missing if error.status == missing.status else error from None
     if task not in status.tasks:
         raise missing
@@ -113,7 +113,7 @@ async def reset_topics(request: Request) -> Response:
 
 def _require(request: Request, setting: str, message: str) -> None:
     if worker_of(request).get(setting, "true").strip().lower() == "false":
-        raise RequestFailed(403, message)
+        raise RequestFailedError(403, message)
 
 
 ROUTES = [

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from barnabas.connect import log_levels
 from barnabas.connect.log_levels import LoggerLevel
-from barnabas.connect.model import RequestFailed
+from barnabas.connect.model import RequestFailedError
 from barnabas.connect.rest.forwarding import calls_herder
 from barnabas.connect.rest.requests import herder_of, path_text, read_settings
 from barnabas.connect.rest.responses import empty_response, json_response
@@ -23,7 +23,7 @@ async def get_logger(request: Request) -> Response:
     name = path_text(request, "logger")
     level = log_levels.logger_level(name)
     if level is None:
-        raise RequestFailed(404, f"Logger {name} not found.")
+        raise RequestFailedError(404, f"Logger {name} not found.")
     return json_response(_level_json(level))
 
 
@@ -37,9 +37,9 @@ async def set_logger(request: Request) -> Response:
     name = path_text(request, "logger")
     level = (await read_settings(request)).get("level")
     if level is None:
-        raise RequestFailed(400, "Desired 'level' parameter was not specified in request.")
+        raise RequestFailedError(400, "Desired 'level' parameter was not specified in request.")
     if not log_levels.is_level(level):
-        raise RequestFailed(404, f"invalid log level '{level}'.")
+        raise RequestFailedError(404, f"invalid log level '{level}'.")
     if request.query_params.get("scope", "worker").lower() != "cluster":
         return json_response(log_levels.set_logger_level(name, level))
     await herder_of(request).set_logger_level(name, level.upper())

@@ -12,7 +12,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, ExceptionHandler, Receive, Scope, Send
 
 from barnabas.connect.errors import ConnectError
-from barnabas.connect.model import RequestFailed
+from barnabas.connect.model import RequestFailedError
 from barnabas.connect.rest.responses import JSON, error_response
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def _is_zero_quality(parameter: str) -> bool:
 
 
 async def _on_request_failed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestFailed)
+    assert isinstance(error, RequestFailedError)
     return error_response(error.status, error.message)
 
 
@@ -132,7 +132,7 @@ async def _on_unexpected_error(request: Request, error: Exception) -> Response:
 
 
 EXCEPTION_HANDLERS: dict[int | type[Exception], ExceptionHandler] = {
-    RequestFailed: _on_request_failed,
+    RequestFailedError: _on_request_failed,
     ConnectError: _on_connect_error,
     HTTPException: _on_http_exception,
     TimeoutError: _on_timeout,

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from barnabas.connect.model import RequestFailed, StoredOffset
+from barnabas.connect.model import RequestFailedError, StoredOffset
 from barnabas.connect.rest.forwarding import calls_herder
 from barnabas.connect.rest.requests import (
     InvalidBodyError,
@@ -42,7 +42,7 @@ def _position_json(position: Mapping[str, Any] | None) -> dict[str, Any] | None:
 async def alter_offsets(request: Request) -> Response:
     offsets = offsets_of(await read_object(request))
     if not offsets:
-        raise RequestFailed(
+        raise RequestFailedError(
             400, "Partitions / offsets need to be provided for an alter offsets request"
         )
     message = await herder_of(request).alter_offsets(path_text(request, "connector"), offsets)

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from barnabas.connect.model import Herder, RequestFailed
+from barnabas.connect.model import Herder, RequestFailedError
 
 MAX_BODY_BYTES: Final = 16 * 2**20
 """Connect has no limit. The settings of a connector are a few kilobytes, and the offsets of a
@@ -25,7 +25,7 @@ BODY_TIMEOUT_S: Final = 30
 _TOO_LARGE: Final = f"A body may have at most {MAX_BODY_BYTES} bytes"
 
 
-class InvalidBodyError(RequestFailed):
+class InvalidBodyError(RequestFailedError):
     """The body of a request is not what the request needs."""
 
     def __init__(self, message: str) -> None:

@@ -6,10 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting, invalid_value
+from barnabas.connect.config_def import (
+    ConfigDef,
+    ConfigType,
+    ConnectorSetting,
+    Importance,
+    invalid_value,
+)
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import NO_DEFAULT, Schema, SchemaField, Type
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.data.schema import NO_DEFAULT, ConnectSchema, SchemaField, Type
+from barnabas.connect.errors import DataError, InvalidConfigError
 from barnabas.connect.transforms.columns import (
     Column,
     ColumnTransform,
@@ -33,7 +39,7 @@ class _Cast(ColumnTransform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "spec",
                 ConfigType.LIST,
                 doc="Fields and their new types, as field:type, or one type for the whole key or "
@@ -71,7 +77,7 @@ class _Cast(ColumnTransform):
         values = cast_values(column.values, schema, target, failures)
         if schema is None:
             return Column(None, values)
-        updated = Schema(
+        updated = ConnectSchema(
             target,
             schema.is_optional,
             schema.name,
@@ -93,7 +99,7 @@ class _Cast(ColumnTransform):
             fields[name] = Column(None, cast_values(values, None, target, failures))
         return struct_column(None, fields, column.values, failures)
 
-    def _struct_schema(self, schema: Schema) -> Schema:
+    def _struct_schema(self, schema: ConnectSchema) -> ConnectSchema:
         if schema.type is not Type.STRUCT:
             raise DataError("Cannot list fields on non-struct type")
         if schema.has_default and schema.default is not None:
@@ -104,15 +110,15 @@ class _Cast(ColumnTransform):
         fields = [SchemaField(each.name, self._field_schema(each)) for each in schema.fields]
         return replace(struct_schema_like(schema, fields), is_optional=schema.is_optional)
 
-    def _field_schema(self, field: SchemaField) -> Schema:
+    def _field_schema(self, field: SchemaField) -> ConnectSchema:
         target = self._casts.get(field.name)
         if target is None:
             return field.schema
         default = _cast_default(field.schema, target)
-        return Schema(target, field.schema.is_optional, default=default)
+        return ConnectSchema(target, field.schema.is_optional, default=default)
 
 
-def _cast_default(schema: Schema, target: Type) -> Any:
+def _cast_default(schema: ConnectSchema, target: Type) -> Any:
     import pyarrow as pa
 
     if not schema.has_default or schema.default is None:
@@ -127,7 +133,7 @@ def _cast_default(schema: Schema, target: Type) -> Any:
 
 def _valid_spec(_: str, value: Any) -> None:
     if not value:
-        raise ConfigError("Must specify at least one field to cast.")
+        raise InvalidConfigError("Must specify at least one field to cast.")
     _parse_spec(value)
 
 
@@ -139,13 +145,13 @@ def _parse_spec(spec: list[str]) -> tuple[Type | None, dict[str, Type]]:
         parts = java_split(mapping)
         if len(parts) > 2 or not parts:
             text = f"Invalid rename mapping: {mapping}"
-            raise ConfigError(invalid_value("renames", spec, text))
+            raise InvalidConfigError(invalid_value("renames", spec, text))
         if len(parts) == 1:
             whole = _target(parts[0])
         else:
             casts[parts[0].strip()] = _target(parts[1])
     if whole is not None and len(spec) > 1:
-        raise ConfigError(
+        raise InvalidConfigError(
             "Cast transformations that specify a type to cast the entire value to may only "
             "specify a single cast in their spec"
         )
@@ -155,10 +161,10 @@ def _parse_spec(spec: list[str]) -> tuple[Type | None, dict[str, Type]]:
 def _target(name: str) -> Type:
     name = name.strip()
     if name.upper() not in Type.__members__:
-        raise ConfigError(f"Invalid type found in casting spec: {name}")
+        raise InvalidConfigError(f"Invalid type found in casting spec: {name}")
     target = Type[name.upper()]
     if target not in TARGETS:
-        raise ConfigError(
+        raise InvalidConfigError(
             f"Cast transformation does not support casting to {target.name}; "
             f"supported types are {names_of(TARGETS)}"
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from barnabas.connect.converters.converter import RowError
 from barnabas.connect.data.batch import ConnectBatch
 from barnabas.connect.data.defaults import filled_with_default
-from barnabas.connect.data.schema import Schema, SchemaField, Type, java_type_name
+from barnabas.connect.data.schema import ConnectSchema, SchemaField, Type, java_type_name
 from barnabas.connect.errors import ConnectError, DataError, SchemaBuildError
 from barnabas.connect.transforms.transform import Transform, Transformed
 
@@ -30,7 +30,7 @@ class Part(StrEnum):
 class Column:
     """Keys or values. Their type is that of the schema, if there is one."""
 
-    schema: Schema | None
+    schema: ConnectSchema | None
     values: pa.Array
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ def with_column(batch: ConnectBatch, part: Part, column: Column) -> ConnectBatch
     return batch.with_value(column.schema, column.values)
 
 
-def declared_column(schema: Schema | None, values: pa.Array) -> Column:
+def declared_column(schema: ConnectSchema | None, values: pa.Array) -> Column:
     """Returns the values in the type of the schema. Raises DataError if they have another."""
     import pyarrow as pa
 
@@ -206,7 +206,7 @@ def require_struct(column: Column, purpose: str) -> Column:
     raise wrong_kind(column.schema, purpose, found)
 
 
-def java_class(arrow_type: pa.DataType, schema: Schema | None) -> str:
+def java_class(arrow_type: pa.DataType, schema: ConnectSchema | None) -> str:
     """Returns the class that Kafka Connect has such values in, for error messages."""
     import pyarrow as pa
 
@@ -215,7 +215,7 @@ def java_class(arrow_type: pa.DataType, schema: Schema | None) -> str:
     return java_type_name(arrow_type)
 
 
-def wrong_kind(schema: Schema | None, purpose: str, found: str) -> DataError:
+def wrong_kind(schema: ConnectSchema | None, purpose: str, found: str) -> DataError:
     kind = "Struct objects supported"
     if schema is None:
         kind = "Map objects supported in absence of schema"
@@ -229,7 +229,7 @@ def reject_nulls(column: Column, purpose: str, failures: Failures) -> None:
         failures.add_all(column.values.is_null(), wrong_kind(schema, purpose, "null"))
 
 
-def allows_nulls(schema: Schema | None) -> bool:
+def allows_nulls(schema: ConnectSchema | None) -> bool:
     return schema is not None and (schema.is_optional or schema.has_default)
 
 
@@ -255,7 +255,7 @@ def field_columns(column: Column, *, replaces_nulls: bool) -> dict[str, Column]:
     }
 
 
-def with_default(values: pa.Array, structs: pa.Array, schema: Schema) -> pa.Array:
+def with_default(values: pa.Array, structs: pa.Array, schema: ConnectSchema) -> pa.Array:
     """Replaces the nulls of a field by its default, but not where the struct is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -271,7 +271,7 @@ def with_default(values: pa.Array, structs: pa.Array, schema: Schema) -> pa.Arra
 
 
 def struct_column(
-    schema: Schema | None, fields: Mapping[str, Column], like: pa.Array, failures: Failures
+    schema: ConnectSchema | None, fields: Mapping[str, Column], like: pa.Array, failures: Failures
 ) -> Column:
     """Returns structs of the fields, null where `like` is null.
 
@@ -300,15 +300,15 @@ def struct_column(
     return Column(schema, values)
 
 
-def missing_field(name: str, schema: Schema) -> DataError:
+def missing_field(name: str, schema: ConnectSchema) -> DataError:
     return DataError(
         f'Invalid value: null used for required field: "{name}", schema type: {schema.type.name}'
     )
 
 
 def struct_schema_like(
-    schema: Schema, fields: Mapping[str, Schema] | Sequence[SchemaField]
-) -> Schema:
+    schema: ConnectSchema, fields: Mapping[str, ConnectSchema] | Sequence[SchemaField]
+) -> ConnectSchema:
     """Returns a schema with other fields, and the name, version, doc and parameters of another.
 
     As in Kafka, it is required and has no default. Raises SchemaBuildError if the fields are not
@@ -325,7 +325,7 @@ def struct_schema_like(
                 f"Cannot create field because of field name duplication {each.name}"
             )
         names.add(each.name)
-    return Schema(
+    return ConnectSchema(
         Type.STRUCT,
         name=schema.name,
         version=schema.version,
@@ -335,7 +335,7 @@ def struct_schema_like(
     )
 
 
-def with_default_of(schema: Schema, original: Schema) -> Schema:
+def with_default_of(schema: ConnectSchema, original: ConnectSchema) -> ConnectSchema:
     """Returns a schema that is optional and has a default if another schema is and has."""
     return replace(schema, is_optional=original.is_optional, default=original.default)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting
 from barnabas.connect.data.batch import ConnectBatch
 from barnabas.connect.data.schema import Type
 from barnabas.connect.errors import DataError, IllegalFieldError
@@ -32,7 +32,7 @@ class _ExtractField(ColumnTransform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "field", ConfigType.STRING, doc="The name or the path of the field to extract."
             ),
             REPLACE_NULL_WITH_DEFAULT,

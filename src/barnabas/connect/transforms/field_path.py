@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.connect.config_def import ConfigType, Importance, Setting, one_of
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.config_def import ConfigType, ConnectorSetting, Importance, one_of
+from barnabas.connect.errors import InvalidConfigError
 
-FIELD_SYNTAX_VERSION: Final = Setting(
+FIELD_SYNTAX_VERSION: Final = ConnectorSetting(
     "field.syntax.version",
     ConfigType.STRING,
     "V1",
@@ -23,7 +23,7 @@ def steps_of(path: str, version: str) -> list[str]:
     if version.upper() == "V1":
         return [path]
     if not path:
-        raise ConfigError("The path of a field must not be empty.")
+        raise InvalidConfigError("The path of a field must not be empty.")
     steps = []
     position = 0
     while position < len(path):
@@ -51,7 +51,7 @@ def _quoted_step(path: str, opening: int) -> tuple[str, int]:
         is_escaped = position > 0 and path[position - 1] == "\\"
         is_last = position == len(path) - 1
         if position < 0 or (is_last and is_escaped):
-            raise ConfigError(
+            raise InvalidConfigError(
                 f"Incomplete backtick pair in path: [{path}], consider adding a backslash before "
                 f"backtick at position {opening} to escape it"
             )

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import NO_DEFAULT, Schema, SchemaField, Type, java_type_name
+from barnabas.connect.data.schema import (
+    NO_DEFAULT,
+    ConnectSchema,
+    SchemaField,
+    Type,
+    java_type_name,
+)
 from barnabas.connect.errors import DataError
 from barnabas.connect.transforms.columns import (
     Column,
@@ -33,7 +39,7 @@ class _Flatten(ColumnTransform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "delimiter",
                 ConfigType.STRING,
                 ".",
@@ -84,7 +90,7 @@ class _Flatten(ColumnTransform):
 
     def _flatten_schema(
         self,
-        schema: Schema,
+        schema: ConnectSchema,
         prefix: str,
         is_optional: bool,
         default: Mapping[str, Any] | None,

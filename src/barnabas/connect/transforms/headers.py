@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting, one_of
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance, one_of
 from barnabas.connect.converters.headers import SimpleHeaderConverter
 from barnabas.connect.data.batch import ConnectBatch, headers_type
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.errors import DataError, InvalidConfigError
 from barnabas.connect.transforms.columns import (
     Column,
     Failures,
@@ -75,21 +75,21 @@ class _HeaderFrom(Transform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "fields",
                 ConfigType.LIST,
                 doc="The fields to move or copy.",
                 importance=Importance.HIGH,
                 validator=non_empty_list,
             ),
-            Setting(
+            ConnectorSetting(
                 "headers",
                 ConfigType.LIST,
                 doc="The names of their headers, in the same order.",
                 importance=Importance.HIGH,
                 validator=non_empty_list,
             ),
-            Setting(
+            ConnectorSetting(
                 "operation",
                 ConfigType.STRING,
                 doc="move removes the fields from the key or value, copy does not.",
@@ -104,7 +104,7 @@ class _HeaderFrom(Transform):
         self._fields: list[str] = self.settings["fields"]
         self._headers: list[str] = self.settings["headers"]
         if len(self._fields) != len(self._headers):
-            raise ConfigError(
+            raise InvalidConfigError(
                 "'fields' config must have the same number of elements as 'headers' config."
             )
         self._moves = self.settings["operation"] == "move"
@@ -168,14 +168,14 @@ class InsertHeader(Transform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "header",
                 ConfigType.STRING,
                 doc="The name of the header.",
                 importance=Importance.HIGH,
                 validator=_not_null,
             ),
-            Setting(
+            ConnectorSetting(
                 "value.literal",
                 ConfigType.STRING,
                 doc="The value that the header of each record gets.",

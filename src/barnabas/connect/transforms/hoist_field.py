@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting
 from barnabas.connect.data.batch import ConnectBatch
 from barnabas.connect.data.schema import struct_schema
 from barnabas.connect.transforms.columns import (
@@ -18,7 +18,9 @@ class _HoistField(ColumnTransform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting("field", ConfigType.STRING, doc="The name of the field that is created.")
+            ConnectorSetting(
+                "field", ConfigType.STRING, doc="The name of the field that is created."
+            )
         )
 
     def separates_nulls(self, column: Column) -> bool:

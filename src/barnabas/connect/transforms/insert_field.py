@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Setting, invalid_value
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, invalid_value
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import TIMESTAMP, Schema, SchemaField, Type
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.data.schema import TIMESTAMP, ConnectSchema, SchemaField, Type
+from barnabas.connect.errors import DataError, InvalidConfigError
 from barnabas.connect.transforms.columns import (
     Column,
     ColumnTransform,
@@ -30,11 +30,11 @@ _PURPOSE = "field insertion"
 _OPTIONAL = "With ! at its end the field is required, with ? or neither it is optional."
 
 _SCHEMAS = {
-    "topic": Schema(Type.STRING),
-    "partition": Schema(Type.INT32),
-    "offset": Schema(Type.INT64),
-    "timestamp": Schema(Type.INT64, name=TIMESTAMP, version=1),
-    "static": Schema(Type.STRING),
+    "topic": ConnectSchema(Type.STRING),
+    "partition": ConnectSchema(Type.INT32),
+    "offset": ConnectSchema(Type.INT64),
+    "timestamp": ConnectSchema(Type.INT64, name=TIMESTAMP, version=1),
+    "static": ConnectSchema(Type.STRING),
 }
 
 
@@ -45,7 +45,7 @@ class _Insertion:
     is_optional: bool
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> ConnectSchema:
         schema = _SCHEMAS[self.source]
         return schema.as_optional() if self.is_optional else schema
 
@@ -76,11 +76,11 @@ class _InsertField(ColumnTransform):
             if name is not None
         ]
         if not self._insertions:
-            raise ConfigError("No field insertion configured")
+            raise InvalidConfigError("No field insertion configured")
         self._text: str | None = self.settings["static.value"]
         if names["static"] is not None and self._text is None:
             text = f"No value specified for static field: {names['static']}"
-            raise ConfigError(invalid_value("static.value", None, text))
+            raise InvalidConfigError(invalid_value("static.value", None, text))
         self._replaces_nulls: bool = self.settings["replace.null.with.default"]
 
     def convert(self, column: Column, batch: ConnectBatch, failures: Failures) -> Column:
@@ -139,8 +139,8 @@ class _InsertField(ColumnTransform):
                 return pa.repeat(pa.scalar(self._text, pa.string()), len(batch))
 
 
-def _setting(name: str, doc: str) -> Setting:
-    return Setting(name, ConfigType.STRING, None, doc)
+def _setting(name: str, doc: str) -> ConnectorSetting:
+    return ConnectorSetting(name, ConfigType.STRING, None, doc)
 
 
 class InsertFieldKey(_InsertField):

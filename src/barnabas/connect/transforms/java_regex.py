@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.errors import DataError, InvalidConfigError
 
 
 class InvalidReplacementError(DataError):
@@ -30,7 +30,7 @@ def compile_java(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(translated, re.ASCII)
     except (re.error, OverflowError) as error:
-        raise ConfigError(f"{error} in the regular expression {pattern}") from None
+        raise InvalidConfigError(f"{error} in the regular expression {pattern}") from None
 
 
 def replace_first(pattern: re.Pattern[str], replacement: str, text: str) -> str:
@@ -260,8 +260,8 @@ class _Translation:
             raise self._error(f"\\{letter} is not supported in a character class")
         return re.escape(letter)
 
-    def _error(self, reason: str) -> ConfigError:
-        return ConfigError(f"{reason} near index {self.position} in {self.pattern}")
+    def _error(self, reason: str) -> InvalidConfigError:
+        return InvalidConfigError(f"{reason} near index {self.position} in {self.pattern}")
 
 
 _CODE = re.compile(

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 from barnabas.connect.errors import DataError
 from barnabas.connect.transforms.columns import (
     Column,
@@ -40,7 +40,7 @@ class _MaskField(ColumnTransform):
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
             field_list("fields", "Fields to mask.", Importance.HIGH, is_required=True),
-            Setting(
+            ConnectorSetting(
                 "replacement",
                 ConfigType.STRING,
                 None,
@@ -92,7 +92,7 @@ class _MaskField(ColumnTransform):
         choices = pa.array([mask.as_py(), None], mask.type)
         return choices.take(values.is_null().cast(pa.int8()))
 
-    def _mask(self, arrow_type: pa.DataType, schema: Schema | None) -> pa.Scalar:
+    def _mask(self, arrow_type: pa.DataType, schema: ConnectSchema | None) -> pa.Scalar:
         import pyarrow as pa
 
         if self._replacement is not None:
@@ -113,7 +113,7 @@ class _MaskField(ColumnTransform):
         raise DataError(f"Cannot mask value of type: {java_class(arrow_type, schema)}")
 
 
-def _replacement(text: str, arrow_type: pa.DataType, schema: Schema | None) -> pa.Scalar:
+def _replacement(text: str, arrow_type: pa.DataType, schema: ConnectSchema | None) -> pa.Scalar:
     import pyarrow as pa
 
     is_type = pa.types

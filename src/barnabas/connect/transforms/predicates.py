@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Setting, all_of
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, all_of
 from barnabas.connect.data.batch import ConnectBatch
 from barnabas.connect.transforms.columns import row_numbers
 from barnabas.connect.transforms.java_regex import compile_java
@@ -23,7 +23,7 @@ class TopicNameMatches(Predicate):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "pattern",
                 ConfigType.STRING,
                 doc="The regular expression that the whole topic must match, in Java's syntax.",
@@ -50,7 +50,7 @@ class HasHeaderKey(Predicate):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "name",
                 ConfigType.STRING,
                 doc="The name of the header.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance
 from barnabas.connect.data.batch import ConnectBatch
 from barnabas.connect.data.schema import SchemaField, Type
 from barnabas.connect.errors import DataError
@@ -39,7 +39,7 @@ class _ReplaceField(ColumnTransform):
                 Importance.MEDIUM,
                 is_required=False,
             ),
-            Setting(
+            ConnectorSetting(
                 "renames",
                 ConfigType.LIST,
                 [],

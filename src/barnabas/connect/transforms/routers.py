@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.errors import DataError, InvalidConfigError
 from barnabas.connect.transforms.columns import Failures, transformed
 from barnabas.connect.transforms.java_regex import compile_java, replace_first
 from barnabas.connect.transforms.simple_date_format import SimpleDateFormat
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def valid_regex(_: str, value: Any) -> str | None:
     try:
         compile_java(value or "")
-    except ConfigError as error:
+    except InvalidConfigError as error:
         return f"Invalid regex: {error}"
     return None
 
@@ -32,14 +32,14 @@ class RegexRouter(Transform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "regex",
                 ConfigType.STRING,
                 doc="The regular expression that the whole topic must match, in Java's syntax.",
                 importance=Importance.HIGH,
                 validator=valid_regex,
             ),
-            Setting(
+            ConnectorSetting(
                 "replacement",
                 ConfigType.STRING,
                 doc="The new topic. $1 stands for the first group of the regular expression.",
@@ -88,14 +88,14 @@ class TimestampRouter(Transform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "topic.format",
                 ConfigType.STRING,
                 "${topic}-${timestamp}",
                 "The new topic. ${topic} and ${timestamp} stand for those of the record.",
                 Importance.HIGH,
             ),
-            Setting(
+            ConnectorSetting(
                 "timestamp.format",
                 ConfigType.STRING,
                 "yyyyMMdd",
@@ -110,7 +110,7 @@ class TimestampRouter(Transform):
         try:
             self._format = SimpleDateFormat(pattern)
         except ValueError as error:
-            raise ConfigError(f"{error} in timestamp.format {pattern}") from None
+            raise InvalidConfigError(f"{error} in timestamp.format {pattern}") from None
         self._texts = [
             part.split("${timestamp}") for part in self.settings["topic.format"].split("${topic}")
         ]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import Schema, Type
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.data.schema import ConnectSchema, Type
+from barnabas.connect.errors import DataError, InvalidConfigError
 from barnabas.connect.transforms.columns import (
     Column,
     ColumnTransform,
@@ -27,14 +27,14 @@ class _SetSchemaMetadata(ColumnTransform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "schema.name",
                 ConfigType.STRING,
                 None,
                 "The name of the schema.",
                 Importance.HIGH,
             ),
-            Setting(
+            ConnectorSetting(
                 "schema.version",
                 ConfigType.INT,
                 None,
@@ -49,7 +49,7 @@ class _SetSchemaMetadata(ColumnTransform):
         self._name: str | None = self.settings["schema.name"]
         self._version: int | None = self.settings["schema.version"]
         if self._name is None and self._version is None:
-            raise ConfigError("Neither schema name nor version configured")
+            raise InvalidConfigError("Neither schema name nor version configured")
         self._replaces_nulls: bool = self.settings["replace.null.with.default"]
 
     def convert(self, column: Column, batch: ConnectBatch, failures: Failures) -> Column:
@@ -65,7 +65,7 @@ class _SetSchemaMetadata(ColumnTransform):
         fields = field_columns(column, replaces_nulls=self._replaces_nulls)
         return struct_column(schema, fields, column.values, failures)
 
-    def _updated(self, schema: Schema) -> Schema:
+    def _updated(self, schema: ConnectSchema) -> ConnectSchema:
         return replace(
             schema,
             name=schema.name if self._name is None else self._name,

@@ -7,14 +7,14 @@ from typing import Any, Final
 from barnabas.connect.config_def import (
     REQUIRED,
     ConfigType,
+    ConnectorSetting,
     Importance,
-    Setting,
     Validator,
     invalid_value,
 )
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
-REPLACE_NULL_WITH_DEFAULT: Final = Setting(
+REPLACE_NULL_WITH_DEFAULT: Final = ConnectorSetting(
     "replace.null.with.default",
     ConfigType.BOOLEAN,
     True,
@@ -23,8 +23,10 @@ REPLACE_NULL_WITH_DEFAULT: Final = Setting(
 )
 
 
-def field_list(name: str, doc: str, importance: Importance, *, is_required: bool) -> Setting:
-    return Setting(
+def field_list(
+    name: str, doc: str, importance: Importance, *, is_required: bool
+) -> ConnectorSetting:
+    return ConnectorSetting(
         name, ConfigType.LIST, REQUIRED if is_required else [], doc, importance,
         valid_list(is_required=is_required),
     )  # fmt: skip
@@ -35,12 +37,12 @@ def valid_list(*, is_required: bool) -> Validator:
 
     def validate(name: str, value: Any) -> None:
         if is_required and not value:
-            raise ConfigError(
+            raise InvalidConfigError(
                 f"Configuration '{name}' must not be empty. "
                 "Valid values include: any non-empty value"
             )
         if any(not each for each in value or ()):
-            raise ConfigError(f"Configuration '{name}' values must not be empty.")
+            raise InvalidConfigError(f"Configuration '{name}' values must not be empty.")
 
     return validate
 
@@ -64,7 +66,7 @@ def pairs(name: str, mappings: list[str]) -> dict[str, str]:
         parts = java_split(mapping)
         if len(parts) != 2:
             text = f"Invalid rename mapping: {mapping}"
-            raise ConfigError(invalid_value(name, mappings, text))
+            raise InvalidConfigError(invalid_value(name, mappings, text))
         result[parts[0]] = parts[1]
     return result
 

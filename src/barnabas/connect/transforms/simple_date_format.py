@@ -33,7 +33,7 @@ class SimpleDateFormat:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._tokens = _tokens_of(pattern)
+        self.tokens = _tokens_of(pattern)
 
     def format(self, timestamps: pa.TimestampArray) -> pa.StringArray:
         """Returns the texts of times in milliseconds."""
@@ -44,7 +44,7 @@ class SimpleDateFormat:
         pieces = self._pieces
         if pieces is None or not _is_in_fast_range(times):
             texts = [
-                None if each is None else format_time(self._tokens, each)
+                None if each is None else format_time(self.tokens, each)
                 for each in times.cast(pa.int64()).to_pylist()
             ]
             return pa.array(texts, pa.string())
@@ -71,7 +71,7 @@ class SimpleDateFormat:
         failed: list[int] = []
         values: list[int | None] = [None] * len(texts)
         for row, text in zip(rows, texts.take(pa.array(rows)).to_pylist(), strict=True):
-            value = parse_time(self._tokens, text)
+            value = parse_time(self.tokens, text)
             if value is None or not -(2**63) <= value < 2**63:
                 failed.append(row)
             else:
@@ -97,6 +97,8 @@ class SimpleDateFormat:
             part = found.get(name, default)
             if name in self._narrow_fields:
                 part = pc.utf8_lpad(part, 2, "0")
+            if name == "millisecond" and name in found:
+                part = pc.utf8_lpad(part, 3, "0")
             parts += [part, separator]
         iso = pc.binary_join_element_wise(*parts[:-1], found.get("zone", "Z"), "")
         try:
@@ -109,11 +111,11 @@ class SimpleDateFormat:
         """What matches texts that are as the pattern says; None if there is no such expression."""
         parts = []
         names: list[str] = []
-        for index, token in enumerate(self._tokens):
+        for index, token in enumerate(self.tokens):
             if not token.letter:
                 parts.append(re.escape(token.text))
                 continue
-            has_fixed_width = index + 1 < len(self._tokens) and self._tokens[index + 1].is_number
+            has_fixed_width = index + 1 < len(self.tokens) and self.tokens[index + 1].is_number
             field = _field_expression(token, has_fixed_width=has_fixed_width)
             if field is None:
                 return None
@@ -129,16 +131,16 @@ class SimpleDateFormat:
         """The fields that may have one digit."""
         return {
             _TWO_DIGITS[token.letter][0]
-            for index, token in enumerate(self._tokens)
+            for index, token in enumerate(self.tokens)
             if token.letter in _TWO_DIGITS
-            and not (index + 1 < len(self._tokens) and self._tokens[index + 1].is_number)
+            and not (index + 1 < len(self.tokens) and self.tokens[index + 1].is_number)
         }
 
     @cached_property
     def _pieces(self) -> list[_Piece] | None:
         """What a text is put together from; None if Java's calendar is needed for it."""
         pieces: list[_Piece] = []
-        for token in self._tokens:
+        for token in self.tokens:
             if token.letter in tuple("YwWF"):
                 return None
             _append(pieces, _piece_of(token))
@@ -192,8 +194,8 @@ def _field_expression(token: Token, *, has_fixed_width: bool) -> tuple[str, str]
     letters = token.letter * token.count
     if letters == "yyyy":
         return "year", r"(?:1[6-9]|[2-9]\d)\d\d"
-    if letters == "SSS":
-        return "millisecond", r"\d{3}"
+    if token.letter == "S" and (letters == "SSS" or not has_fixed_width):
+        return "millisecond", r"\d{3}" if has_fixed_width else r"\d{1,3}"
     if letters in _ZONES:
         return "zone", _ZONES[letters]
     match token.letter:
@@ -360,8 +362,8 @@ def _column_of(piece: _Piece, times: pa.TimestampArray, iso: pa.StringArray) -> 
             names = MONTHS if count >= 4 else [name[:3] for name in MONTHS]
             return pa.array(names).take(pc.subtract(pc.month(times), 1))
         case "E":
-            names = WEEKDAYS if count >= 4 else [name[:3] for name in WEEKDAYS]
-            return pa.array(names).take(pc.day_of_week(times))
+            weekdays = WEEKDAYS if count >= 4 else [name[:3] for name in WEEKDAYS]
+            return pa.array(weekdays).take(pc.day_of_week(times))
         case "a":
             return pc.if_else(pc.less(hour, 12), "AM", "PM")
         case "y":

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from barnabas.connect.config_def import ConfigDef, ConfigType, Importance, Setting, one_of
+from barnabas.connect.config_def import ConfigDef, ConfigType, ConnectorSetting, Importance, one_of
 from barnabas.connect.data.batch import ConnectBatch
 from barnabas.connect.data.schema import (
     DATE,
     NO_DEFAULT,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
 )
-from barnabas.connect.errors import ConfigError, ConnectError, DataError
+from barnabas.connect.errors import ConnectError, DataError, InvalidConfigError
 from barnabas.connect.transforms.columns import (
     Column,
     ColumnTransform,
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 _PURPOSE = "converting timestamp formats"
 
 _TARGETS: Final = {
-    "string": Schema(Type.STRING),
-    "unix": Schema(Type.INT64),
-    "Date": Schema(Type.INT32, name=DATE, version=1),
-    "Time": Schema(Type.INT32, name=TIME, version=1),
-    "Timestamp": Schema(Type.INT64, name=TIMESTAMP, version=1),
+    "string": ConnectSchema(Type.STRING),
+    "unix": ConnectSchema(Type.INT64),
+    "Date": ConnectSchema(Type.INT32, name=DATE, version=1),
+    "Time": ConnectSchema(Type.INT32, name=TIME, version=1),
+    "Timestamp": ConnectSchema(Type.INT64, name=TIMESTAMP, version=1),
 }
 _PER_MILLISECOND: Final = {"microseconds": 1000, "nanoseconds": 1_000_000}
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
@@ -53,27 +53,27 @@ class _TimestampConverter(ColumnTransform):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 "field",
                 ConfigType.STRING,
                 "",
                 "The field with the timestamp; empty if the whole key or value is one.",
                 Importance.HIGH,
             ),
-            Setting(
+            ConnectorSetting(
                 "target.type",
                 ConfigType.STRING,
                 doc="What the timestamp becomes: string, unix, Date, Time or Timestamp.",
                 importance=Importance.HIGH,
                 validator=one_of(*_TARGETS),
             ),
-            Setting(
+            ConnectorSetting(
                 "format",
                 ConfigType.STRING,
                 "",
                 "The pattern, as of SimpleDateFormat, of timestamps that are or become text.",
             ),
-            Setting(
+            ConnectorSetting(
                 "unix.precision",
                 ConfigType.STRING,
                 "milliseconds",
@@ -93,7 +93,7 @@ class _TimestampConverter(ColumnTransform):
         self._replaces_nulls: bool = self.settings["replace.null.with.default"]
         pattern: str = self.settings["format"]
         if self._target == "string" and not pattern.strip():
-            raise ConfigError(
+            raise InvalidConfigError(
                 "TimestampConverter requires format option to be specified when using string "
                 "timestamps"
             )
@@ -102,7 +102,7 @@ class _TimestampConverter(ColumnTransform):
             try:
                 self._format = SimpleDateFormat(pattern)
             except ValueError as error:
-                raise ConfigError(
+                raise InvalidConfigError(
                     "TimestampConverter requires a SimpleDateFormat-compatible pattern for string "
                     f"timestamps: {pattern}: {error}"
                 ) from None
@@ -137,7 +137,9 @@ class _TimestampConverter(ColumnTransform):
         fields[self._field] = self._converted(fields.get(self._field, missing), failures)
         return struct_column(None, fields, column.values, failures)
 
-    def _convert_struct(self, schema: Schema, values: pa.Array, failures: Failures) -> Column:
+    def _convert_struct(
+        self, schema: ConnectSchema, values: pa.Array, failures: Failures
+    ) -> Column:
         fields = field_columns(Column(schema, values), replaces_nulls=self._replaces_nulls)
         if self._field in fields:
             fields[self._field] = self._converted_field(fields[self._field], values, failures)
@@ -163,7 +165,7 @@ class _TimestampConverter(ColumnTransform):
         schema = self._target_schema(field.schema)
         return Column(schema, pa.nulls(len(field), schema.arrow_type()))
 
-    def _default(self, schema: Schema) -> Any:
+    def _default(self, schema: ConnectSchema) -> Any:
         """Returns the default of the struct, with the field converted."""
         import pyarrow as pa
 
@@ -176,7 +178,7 @@ class _TimestampConverter(ColumnTransform):
             raise error
         return converted.values[0].as_py()
 
-    def _target_schema(self, schema: Schema) -> Schema:
+    def _target_schema(self, schema: ConnectSchema) -> ConnectSchema:
         target = _TARGETS[self._target]
         return target.as_optional() if schema.is_optional else target
 
@@ -264,7 +266,7 @@ class _TimestampConverter(ColumnTransform):
         return _multiplied(milliseconds, _PER_MILLISECOND.get(self._precision, 1))
 
 
-def _kind_of_schema(schema: Schema) -> str | None:
+def _kind_of_schema(schema: ConnectSchema) -> str | None:
     if schema.name in (TIMESTAMP, DATE, TIME):
         return "time"
     if schema.type is Type.STRING:
@@ -274,7 +276,7 @@ def _kind_of_schema(schema: Schema) -> str | None:
     return None
 
 
-def _unknown_kind(schema: Schema) -> ConnectError:
+def _unknown_kind(schema: ConnectSchema) -> ConnectError:
     name = schema.type.name if schema.name is None else f"{schema.name}:{schema.type.name}"
     return ConnectError(
         f"Schema Schema{{{name}}} does not correspond to a known timestamp type format"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from barnabas.connect.data.schema import Schema, Type, java_type_name
+from barnabas.connect.data.schema import ConnectSchema, Type, java_type_name
 from barnabas.connect.errors import DataError
 from barnabas.connect.transforms.columns import Failures
 from barnabas.connect.transforms.value_text import value_texts
@@ -38,12 +38,12 @@ SOURCE_NAMES: Final = names_of(_SOURCES)
 
 
 def cast_values(
-    values: pa.Array, schema: Schema | None, target: Type, failures: Failures
+    values: pa.Array, schema: ConnectSchema | None, target: Type, failures: Failures
 ) -> pa.Array:
     """Returns the values in the Arrow type of `target`, null for rows that failed."""
     import pyarrow as pa
 
-    result_type = Schema(target).arrow_type()
+    result_type = ConnectSchema(target).arrow_type()
     error = _unsupported(values.type, schema, target)
     if error is not None:
         if values.null_count < len(values):
@@ -69,7 +69,9 @@ def cast_values(
     return values.cast(result_type, safe=False)
 
 
-def _unsupported(arrow_type: pa.DataType, schema: Schema | None, target: Type) -> DataError | None:
+def _unsupported(
+    arrow_type: pa.DataType, schema: ConnectSchema | None, target: Type
+) -> DataError | None:
     import pyarrow as pa
 
     is_type = pa.types
@@ -110,7 +112,7 @@ def _to_integers(values: pa.Array, target: Type) -> pa.Array:
     """Integers wrap. Fractions are cut off; a real that is too large becomes the nearest one."""
     import pyarrow as pa
 
-    result_type = Schema(target).arrow_type()
+    result_type = ConnectSchema(target).arrow_type()
     if pa.types.is_boolean(values.type):
         return values.cast(result_type)
     if pa.types.is_decimal(values.type):
@@ -170,7 +172,7 @@ def _parsed(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    result_type = Schema(target).arrow_type()
+    result_type = ConnectSchema(target).arrow_type()
     if pc.all(pc.match_substring_regex(texts, expression), min_count=0).as_py():
         try:
             return _without_plus(texts).cast(result_type)

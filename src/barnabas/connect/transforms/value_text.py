@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from barnabas.connect.converters.java_text import to_text
 from barnabas.connect.converters.json import JsonConverter
 from barnabas.connect.data.defaults import with_defaults
-from barnabas.connect.data.schema import NO_DEFAULT, Schema, Type
+from barnabas.connect.data.schema import NO_DEFAULT, ConnectSchema, Type
 from barnabas.connect.transforms.java_calendar import DAY_MS
 from barnabas.connect.transforms.simple_date_format import SimpleDateFormat
 
@@ -24,7 +24,7 @@ TIME: Final = SimpleDateFormat("HH:mm:ss.SSS'Z'")
 TIMESTAMP: Final = SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 
-def value_texts(values: pa.Array, schema: Schema | None = None) -> pa.StringArray:
+def value_texts(values: pa.Array, schema: ConnectSchema | None = None) -> pa.StringArray:
     """Returns the texts; null for null.
 
     A struct with a schema has its fields that are null, and their defaults.
@@ -86,7 +86,7 @@ def _base64(values: pa.Array) -> pa.StringArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    quoted = _json_converter().from_connect("", Schema(Type.BYTES), values.cast(pa.binary()))
+    quoted = _json_converter().from_connect("", ConnectSchema(Type.BYTES), values.cast(pa.binary()))
     return pc.utf8_slice_codeunits(quoted.payloads.cast(pa.string()), 1, -1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from barnabas.connect.config_def import ConfigDef, Importance
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import Schema, Type
+from barnabas.connect.data.schema import ConnectSchema, Type
 from barnabas.connect.errors import DataError
 from barnabas.connect.transforms.columns import (
     Column,
@@ -70,6 +70,6 @@ class ValueToKey(Transform):
         copied = {name: fields[name] for name in self._fields}
         schemas = {each.name: each.schema for each in value.schema.fields}
         schema = struct_schema_like(
-            Schema(Type.STRUCT), {name: schemas[name] for name in self._fields}
+            ConnectSchema(Type.STRUCT), {name: schemas[name] for name in self._fields}
         )
         return struct_column(schema, copied, value.values, failures)

@@ -55,7 +55,8 @@ class LaneRequest:
     So are the views of the frame, as those of a handler are until its first await.
 
     A lane sets `throttle_at` if the throttle time is not the first field of its response, to
-    NO_THROTTLE_TIME if there is none, and `is_exempt` if the time of the request counts for no client.
+    NO_THROTTLE_TIME if there is none. It sets `is_exempt` if the time of the request counts for no
+    client.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.brokers import PEERS
 
 from barnabas.connect.converters.headers import SimpleHeaderConverter
-from barnabas.connect.data.schema import Schema, Type
+from barnabas.connect.data.schema import ConnectSchema, Type
 
 PROGRAM = Path(__file__).parent / "ParseHeaders.java"
 TEXTS = [
@@ -40,7 +40,7 @@ def test_texts_have_the_types_that_kafka_finds() -> None:
     assert found == [(text, *parsed) for text, parsed in zip(TEXTS, parsed_by_kafka(), strict=True)]
 
 
-def name(schema: Schema | None) -> str:
+def name(schema: ConnectSchema | None) -> str:
     if schema is None:
         return "none"
     if schema.type is Type.ARRAY:

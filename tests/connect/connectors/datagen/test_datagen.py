@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.connect.connectors.writing import read, values
 
-from barnabas.connect import ConfigError, ConnectError, Schema, Type
+from barnabas.connect import ConnectError, ConnectSchema, InvalidConfigError, Type
 from barnabas.connect.connectors.datagen import Datagen
 from barnabas.connect.connectors.datagen.generator import CHUNK_ROWS, RecordGenerator
 from barnabas.connect.connectors.datagen.patterns import parse_pattern
@@ -171,7 +171,7 @@ def test_texts_match_their_pattern(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "*a", "a{2,1}", "a{x}", "(?=a)", "\\"])
 def test_patterns_that_cannot_be_used_are_errors(pattern: str) -> None:
-    with pytest.raises(ConfigError, match="cannot be used to make texts"):
+    with pytest.raises(InvalidConfigError, match="cannot be used to make texts"):
         parse_pattern(pattern)
 
 
@@ -230,7 +230,7 @@ def test_nested_and_optional_types() -> None:
     found = batch.records.value_schema
     assert found is not None
     assert (found.name, found.doc) == ("n.r", "Rows.")
-    assert found.field("maybe").schema == Schema(Type.STRING, is_optional=True)  # type: ignore[union-attr]
+    assert found.field("maybe").schema == ConnectSchema(Type.STRING, is_optional=True)  # type: ignore[union-attr]
     assert found.field("beside").schema.doc == "Five."  # type: ignore[union-attr]
     assert found.field("at").schema.name == TIMESTAMP  # type: ignore[union-attr]
     rows = batch.records.value.to_pylist()
@@ -276,5 +276,5 @@ def test_settings_that_do_not_fit_are_errors(
     config = {"kafka.topic": "t", **settings}
     errors = {value.name: value.errors for value in Datagen.validate(config) if value.errors}
     assert message in errors[setting][0]
-    with pytest.raises(ConfigError):
+    with pytest.raises(InvalidConfigError):
         Datagen().configure(config)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.connect.connectors.writing import context, read, records, values, write
 from tests.wait import wait_until
 
-from barnabas.connect import ConnectError, RetriableError, Schema, Type
+from barnabas.connect import ConnectError, ConnectSchema, RetriableError, Type
 from barnabas.connect.connectors import file_stream, text_lines
 from barnabas.connect.connectors.file_stream import FileStreamSink, FileStreamSource
 from barnabas.connect.connectors.text_lines import split_lines
 
-STRING = Schema(Type.STRING)
+STRING = ConnectSchema(Type.STRING)
 
 
 def source(path: Path | None, **settings: str) -> FileStreamSource:

@@ -16,11 +16,12 @@ from tests.connect.connectors.jdbc.test_sink import INT, VALUE, rows, sink
 from tests.connect.connectors.writing import records, write
 from tests.connect.postgres_server import PostgresServer
 
-from barnabas.connect import RetriableError, Schema, SchemaField, Type
+from barnabas.connect import ConnectSchema, RetriableError, SchemaField, Type
 from barnabas.connect.connectors.jdbc import JdbcSink
 
-WIDER = Schema(
-    Type.STRUCT, fields=(*VALUE.fields, SchemaField("more", Schema(Type.INT32, is_optional=True)))
+WIDER = ConnectSchema(
+    Type.STRUCT,
+    fields=(*VALUE.fields, SchemaField("more", ConnectSchema(Type.INT32, is_optional=True))),
 )
 
 
@@ -125,7 +126,7 @@ def test_writers_of_one_key_do_not_lose_a_row(postgres_server: PostgresServer) -
     """Two partitions with the same keys, in opposite orders: the database ends a deadlock."""
     database = postgresql(postgres_server)
     database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, name VARCHAR(9))")
-    key = Schema(Type.STRUCT, fields=(SchemaField("id", INT),))
+    key = ConnectSchema(Type.STRUCT, fields=(SchemaField("id", INT),))
 
     def run(task: int) -> None:
         connector = sink(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.connect.connectors.jdbc.databases import Database, postgresql
 from tests.connect.connectors.jdbc.test_sink import VALUE, rows, sink
-from tests.connect.connectors.writing import context, records, write
+from tests.connect.connectors.writing import context, records, write, write_new
 from tests.connect.postgres_server import PASSWORD, PostgresServer
 
 from barnabas.connect import ConnectError, SinkWriter
@@ -35,7 +35,7 @@ def ids(database: Database) -> list[int]:
 def opened(connector: JdbcSink, start: int, end: int) -> SinkWriter:
     """Returns a writer that has got its records."""
     writer = connector.open(context({T0: (start, end)}))
-    writer.write(batch(start, end))
+    write_new(writer, batch(start, end))
     return writer
 
 

@@ -9,24 +9,24 @@ from tests.connect.connectors.writing import Reporter, context, records, write
 from tests.connect.postgres_server import PostgresServer
 
 from barnabas.connect import (
-    ConfigError,
     ConnectError,
+    ConnectSchema,
     DataError,
+    InvalidConfigError,
     RetriableError,
-    Schema,
     SchemaField,
     Type,
 )
 from barnabas.connect.connectors.jdbc import JdbcSink
 from barnabas.connect.connectors.jdbc.database import MissingTableError
 
-INT = Schema(Type.INT32)
-STRING = Schema(Type.STRING)
-VALUE = Schema(
+INT = ConnectSchema(Type.INT32)
+STRING = ConnectSchema(Type.STRING)
+VALUE = ConnectSchema(
     Type.STRUCT,
     fields=(SchemaField("id", INT), SchemaField("name", STRING.as_optional())),
 )
-KEY = Schema(Type.STRUCT, fields=(SchemaField("id", INT),))
+KEY = ConnectSchema(Type.STRUCT, fields=(SchemaField("id", INT),))
 
 
 def sink(database: Database, **settings: str) -> JdbcSink:
@@ -137,7 +137,7 @@ def test_tombstones_in_runs_of_their_own_are_written_together(database: Database
 
 def test_the_key_may_be_primitive(database: Database) -> None:
     table(database)
-    value = Schema(Type.STRUCT, fields=(SchemaField("name", STRING),))
+    value = ConnectSchema(Type.STRUCT, fields=(SchemaField("name", STRING),))
     connector = sink(database, insert_mode="upsert", pk_mode="record_key", pk_fields="id")
     write(connector, records([{"name": "a"}], value, [7], INT))
     assert database.rows("SELECT * FROM t") == [(7, "a")]
@@ -222,12 +222,12 @@ def test_tables_are_created_and_extended(database: Database) -> None:
         table_name_format="k_${topic}",
     )
     write(connector, keyed((1, "a")))
-    more = Schema(
+    more = ConnectSchema(
         Type.STRUCT,
         fields=(
             *VALUE.fields,
-            SchemaField("size", Schema(Type.INT64, is_optional=True)),
-            SchemaField("kind", Schema(Type.STRING, default="it's")),
+            SchemaField("size", ConnectSchema(Type.INT64, is_optional=True)),
+            SchemaField("kind", ConnectSchema(Type.STRING, default="it's")),
         ),
     )
     value = {"id": 2, "name": "b", "size": 5, "kind": "x"}
@@ -238,7 +238,7 @@ def test_tables_are_created_and_extended(database: Database) -> None:
     ]
     write(connector, keyed((1, "again"), offset=2))
     assert database.rows("SELECT name FROM k_t WHERE id = 1") == [("again",)]
-    required = Schema(Type.STRUCT, fields=(*VALUE.fields, SchemaField("must", INT)))
+    required = ConnectSchema(Type.STRUCT, fields=(*VALUE.fields, SchemaField("must", INT)))
     value = {"id": 3, "name": "c", "must": 1}
     with pytest.raises(ConnectError, match=r"Cannot ALTER TABLE .*missing field must"):
         write(connector, records([value], required, [{"id": 3}], KEY, offset=3))
@@ -263,7 +263,7 @@ def test_a_table_in_a_schema_is_found(postgres_server: PostgresServer) -> None:
     database.execute("CREATE SCHEMA s", "CREATE TABLE s.t (id INTEGER, name TEXT)")
     write(sink(database, table_name_format="s.${topic}"), records(rows((1, "a")), VALUE))
     assert database.rows("SELECT * FROM s.t") == [(1, "a")]
-    with pytest.raises(ConfigError, match="is no name of a table"):
+    with pytest.raises(InvalidConfigError, match="is no name of a table"):
         write(sink(database), records(rows((1, "a")), VALUE, topic="a.b.c.d"))
 
 
@@ -376,7 +376,7 @@ def test_settings_that_do_not_fit_are_errors(
     config = {"connection.url": "jdbc:sqlite:/tmp/x.db", **settings}
     errors = {value.name: value.errors for value in JdbcSink.validate(config) if value.errors}
     assert message in errors[setting][0]
-    with pytest.raises(ConfigError):
+    with pytest.raises(InvalidConfigError):
         JdbcSink().configure(config)
     missing = {value.name: value.errors for value in JdbcSink.validate({}) if value.errors}
     assert missing == {

@@ -1,6 +1,7 @@
 """JdbcSource on PostgreSQL and SQLite: modes, positions, tables, errors."""
 
 import datetime
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from tests.connect.connectors.jdbc.databases import Database, postgresql, sqlite
 from tests.connect.connectors.writing import read, values
 from tests.connect.postgres_server import PostgresServer
 
-from barnabas.connect import ConfigError, ConnectError, RetriableError
+from barnabas.connect import ConnectError, InvalidConfigError, RetriableError
 from barnabas.connect.connectors.jdbc import JdbcSource
 from barnabas.connect.connectors.jdbc.database import AccessDeniedError
 
@@ -481,6 +482,17 @@ def test_a_database_that_is_down_is_tried_again() -> None:
         connector.start()
 
 
+def test_a_task_does_not_wait_for_a_database_that_is_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connector = JdbcSource()
+    url = "jdbc:postgresql://127.0.0.1:1/db"
+    connector.configure({"name": "c", "mode": "bulk", "connection.url": url, "query": "SELECT 1"})
+    monkeypatch.setattr(threading.Event, "wait", lambda *_: pytest.fail("it waits"))
+    with pytest.raises(RetriableError, match="cannot be reached"):
+        read(connector, {"query": "query"})
+
+
 def test_a_server_that_restarts_is_a_retriable_error(postgres_server: PostgresServer) -> None:
     database = postgresql(postgres_server)
     database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)")
@@ -531,5 +543,5 @@ def test_settings_that_do_not_fit_are_errors(
     config = {"connection.url": "jdbc:sqlite:/tmp/x.db", "mode": "bulk", **settings}
     errors = {value.name: value.errors for value in JdbcSource.validate(config) if value.errors}
     assert message in errors[setting][0]
-    with pytest.raises(ConfigError):
+    with pytest.raises(InvalidConfigError):
         JdbcSource().configure(config)

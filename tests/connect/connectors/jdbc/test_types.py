@@ -13,27 +13,27 @@ from tests.connect.connectors.jdbc.test_source import source
 from tests.connect.connectors.writing import Reporter, read, records, write
 from tests.connect.postgres_server import PostgresServer
 
-from barnabas.connect import Schema, SchemaField, Type
+from barnabas.connect import ConnectSchema, SchemaField, Type
 from barnabas.connect.connectors.jdbc import JdbcSource
 from barnabas.connect.data.schema import DATE, TIME, TIMESTAMP, decimal_schema
 
 UTC = datetime.UTC
 SCHEMAS = {
-    "i8": Schema(Type.INT8),
-    "i16": Schema(Type.INT16),
-    "i32": Schema(Type.INT32),
-    "i64": Schema(Type.INT64),
-    "f32": Schema(Type.FLOAT32),
-    "f64": Schema(Type.FLOAT64),
-    "yes": Schema(Type.BOOLEAN),
-    "text": Schema(Type.STRING),
-    "raw": Schema(Type.BYTES),
+    "i8": ConnectSchema(Type.INT8),
+    "i16": ConnectSchema(Type.INT16),
+    "i32": ConnectSchema(Type.INT32),
+    "i64": ConnectSchema(Type.INT64),
+    "f32": ConnectSchema(Type.FLOAT32),
+    "f64": ConnectSchema(Type.FLOAT64),
+    "yes": ConnectSchema(Type.BOOLEAN),
+    "text": ConnectSchema(Type.STRING),
+    "raw": ConnectSchema(Type.BYTES),
     "price": decimal_schema(2),
-    "day": Schema(Type.INT32, name=DATE, version=1),
-    "at": Schema(Type.INT32, name=TIME, version=1),
-    "ts": Schema(Type.INT64, name=TIMESTAMP, version=1),
+    "day": ConnectSchema(Type.INT32, name=DATE, version=1),
+    "at": ConnectSchema(Type.INT32, name=TIME, version=1),
+    "ts": ConnectSchema(Type.INT64, name=TIMESTAMP, version=1),
 }
-SCHEMA = Schema(
+SCHEMA = ConnectSchema(
     Type.STRUCT,
     fields=tuple(SchemaField(name, schema.as_optional()) for name, schema in SCHEMAS.items()),
 )
@@ -86,33 +86,33 @@ def test_values_of_all_types_are_written_and_read_again(database: Database) -> N
 @pytest.mark.parametrize(
     ("declared", "literal", "schema", "value"),
     [
-        ("smallint", "1", Schema(Type.INT16), 1),
-        ("integer", "1", Schema(Type.INT32), 1),
-        ("bigint", "1", Schema(Type.INT64), 1),
-        ("real", "0.5", Schema(Type.FLOAT32), 0.5),
-        ("double precision", "0.1", Schema(Type.FLOAT64), 0.1),
-        ("boolean", "true", Schema(Type.BOOLEAN), True),
-        ("text", "'a'", Schema(Type.STRING), "a"),
-        ("varchar(3)", "'a'", Schema(Type.STRING), "a"),
-        ("char(3)", "'a'", Schema(Type.STRING), "a  "),
-        ("json", "'{\"a\": 1}'", Schema(Type.STRING), '{"a": 1}'),
-        ("jsonb", "'{\"a\":1}'", Schema(Type.STRING), '{"a": 1}'),
+        ("smallint", "1", ConnectSchema(Type.INT16), 1),
+        ("integer", "1", ConnectSchema(Type.INT32), 1),
+        ("bigint", "1", ConnectSchema(Type.INT64), 1),
+        ("real", "0.5", ConnectSchema(Type.FLOAT32), 0.5),
+        ("double precision", "0.1", ConnectSchema(Type.FLOAT64), 0.1),
+        ("boolean", "true", ConnectSchema(Type.BOOLEAN), True),
+        ("text", "'a'", ConnectSchema(Type.STRING), "a"),
+        ("varchar(3)", "'a'", ConnectSchema(Type.STRING), "a"),
+        ("char(3)", "'a'", ConnectSchema(Type.STRING), "a  "),
+        ("json", "'{\"a\": 1}'", ConnectSchema(Type.STRING), '{"a": 1}'),
+        ("jsonb", "'{\"a\":1}'", ConnectSchema(Type.STRING), '{"a": 1}'),
         (
             "uuid",
             "'F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6'",
-            Schema(Type.STRING),
+            ConnectSchema(Type.STRING),
             "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
         ),
-        ("xml", "'<a/>'", Schema(Type.STRING), "<a/>"),
-        ("bytea", "'\\x00ff'", Schema(Type.BYTES), b"\x00\xff"),
-        ("bit(1)", "B'1'", Schema(Type.BOOLEAN), True),
-        ("bit(5)", "B'10011'", Schema(Type.INT8), 19),
-        ("bit(12)", "B'000000011111'", Schema(Type.BYTES), b"\x01\xf0"),
-        ("money", "'12.34'", Schema(Type.FLOAT64), 12.34),
+        ("xml", "'<a/>'", ConnectSchema(Type.STRING), "<a/>"),
+        ("bytea", "'\\x00ff'", ConnectSchema(Type.BYTES), b"\x00\xff"),
+        ("bit(1)", "B'1'", ConnectSchema(Type.BOOLEAN), True),
+        ("bit(5)", "B'10011'", ConnectSchema(Type.INT8), 19),
+        ("bit(12)", "B'000000011111'", ConnectSchema(Type.BYTES), b"\x01\xf0"),
+        ("money", "'12.34'", ConnectSchema(Type.FLOAT64), 12.34),
         (
             "numeric(10,2)",
             "12.3",
-            Schema(
+            ConnectSchema(
                 Type.BYTES,
                 name=decimal_schema(2).name,
                 version=1,
@@ -137,7 +137,7 @@ def test_values_of_all_types_are_written_and_read_again(database: Database) -> N
     ],
 )
 def test_types_of_postgresql(
-    shared_postgresql: Database, declared: str, literal: str, schema: Schema, value: Any
+    shared_postgresql: Database, declared: str, literal: str, schema: ConnectSchema, value: Any
 ) -> None:
     shared_postgresql.execute(
         "DROP TABLE IF EXISTS t",
@@ -263,18 +263,18 @@ def test_values_are_converted_to_the_types_of_postgresql_columns(
         "CREATE TABLE t (id bigint PRIMARY KEY, j jsonb, u uuid, n numeric(6,2), tz timestamptz, "
         "tags text[], small smallint, price double precision, day date)",
     )
-    schema = Schema(
+    schema = ConnectSchema(
         Type.STRUCT,
         fields=(
-            SchemaField("id", Schema(Type.INT32)),
-            SchemaField("j", Schema(Type.STRING)),
-            SchemaField("u", Schema(Type.STRING)),
-            SchemaField("n", Schema(Type.STRING)),
+            SchemaField("id", ConnectSchema(Type.INT32)),
+            SchemaField("j", ConnectSchema(Type.STRING)),
+            SchemaField("u", ConnectSchema(Type.STRING)),
+            SchemaField("n", ConnectSchema(Type.STRING)),
             SchemaField("tz", SCHEMAS["ts"]),
-            SchemaField("tags", Schema(Type.ARRAY, value_schema=Schema(Type.STRING))),
-            SchemaField("small", Schema(Type.INT64)),
-            SchemaField("price", Schema(Type.FLOAT32)),
-            SchemaField("day", Schema(Type.STRING)),
+            SchemaField("tags", ConnectSchema(Type.ARRAY, value_schema=ConnectSchema(Type.STRING))),
+            SchemaField("small", ConnectSchema(Type.INT64)),
+            SchemaField("price", ConnectSchema(Type.FLOAT32)),
+            SchemaField("day", ConnectSchema(Type.STRING)),
         ),
     )
     noon = datetime.datetime(2024, 7, 1, 12, tzinfo=UTC)
@@ -316,8 +316,8 @@ def test_values_are_converted_to_the_types_of_postgresql_columns(
 
 
 def test_defaults_replace_nulls_unless_that_is_disabled(database: Database) -> None:
-    default = Schema(Type.STRING, is_optional=True, default="none")
-    schema = Schema(Type.STRUCT, fields=(SchemaField("name", default),))
+    default = ConnectSchema(Type.STRING, is_optional=True, default="none")
+    schema = ConnectSchema(Type.STRUCT, fields=(SchemaField("name", default),))
     batch = records([{"name": None}, {"name": "a"}], schema)
     write(sink(database, auto_create="true"), batch)
     write(sink(database, replace_null_with_default="false", name="other"), batch)
@@ -331,9 +331,12 @@ def test_defaults_replace_nulls_unless_that_is_disabled(database: Database) -> N
 
 def test_numbers_and_texts_are_written_as_timestamps(shared_postgresql: Database) -> None:
     shared_postgresql.execute("DROP TABLE IF EXISTS t")
-    schema = Schema(
+    schema = ConnectSchema(
         Type.STRUCT,
-        fields=(SchemaField("a", Schema(Type.INT64)), SchemaField("b", Schema(Type.STRING))),
+        fields=(
+            SchemaField("a", ConnectSchema(Type.INT64)),
+            SchemaField("b", ConnectSchema(Type.STRING)),
+        ),
     )
     connector = sink(
         shared_postgresql, auto_create="true", timestamp_fields_list="a,b", name="times"
@@ -349,9 +352,11 @@ def test_numbers_and_texts_are_written_as_timestamps(shared_postgresql: Database
 
 def test_arrays_are_written_to_postgresql(shared_postgresql: Database) -> None:
     shared_postgresql.execute("DROP TABLE IF EXISTS t")
-    schema = Schema(
+    schema = ConnectSchema(
         Type.STRUCT,
-        fields=(SchemaField("v", Schema(Type.ARRAY, value_schema=Schema(Type.INT32))),),
+        fields=(
+            SchemaField("v", ConnectSchema(Type.ARRAY, value_schema=ConnectSchema(Type.INT32))),
+        ),
     )
     connector = sink(shared_postgresql, auto_create="true", name="arrays")
     write(connector, records(pa.array([{"v": [1, 2]}, {"v": []}], schema.arrow_type()), schema))

@@ -29,12 +29,12 @@ from barnabas.connect.data.schema import (
     DATE,
     TIME,
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     SchemaField,
     Type,
     decimal_schema,
 )
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
 CHUNK_ROWS: Final = 4096
 """RowRange that are made at once, from one state of the random generator."""
@@ -60,7 +60,7 @@ class RowRange:
 
 
 class ColumnGenerator(ABC):
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: ConnectSchema) -> None:
         self.schema = schema
 
     @abstractmethod
@@ -74,7 +74,7 @@ class RecordGenerator:
     def __init__(self, avro: Any) -> None:
         self._root = build(avro)
         if self._root.schema.type is not Type.STRUCT:
-            raise ConfigError("The schema has to be a record.")
+            raise InvalidConfigError("The schema has to be a record.")
         self.schema = self._root.schema
 
     def generate(self, seed: int, task: int, start: int, count: int) -> pa.Array:
@@ -97,10 +97,10 @@ def build(avro: Any, namespace: str = "") -> ColumnGenerator:
     if isinstance(avro, list):
         return _build_union(avro, namespace)
     if not isinstance(avro, Mapping) or "type" not in avro:
-        raise ConfigError(f"This is no Avro schema: {avro!r}")
+        raise InvalidConfigError(f"This is no Avro schema: {avro!r}")
     arguments = avro.get(ARGUMENTS) or {}
     if not isinstance(arguments, Mapping):
-        raise ConfigError(f"{ARGUMENTS} has to be an object, and is {arguments!r}")
+        raise InvalidConfigError(f"{ARGUMENTS} has to be an object, and is {arguments!r}")
     kind = avro["type"]
     if not isinstance(kind, str):  # {"type": {"type": "string", ...}, ...}
         return build(kind, namespace)
@@ -120,7 +120,7 @@ def _build_type(
         case "int" | "long":
             return _build_integer(kind, avro, arguments)
         case "float" | "double":
-            schema = Schema(Type.FLOAT32 if kind == "float" else Type.FLOAT64)
+            schema = ConnectSchema(Type.FLOAT32 if kind == "float" else Type.FLOAT64)
             return FloatsGenerator(schema, arguments)
         case "boolean":
             return BooleansGenerator(float(arguments.get("odds", 0.5)))
@@ -129,7 +129,7 @@ def _build_type(
         case "bytes" | "fixed":
             return _build_bytes(avro, arguments)
         case "enum":
-            schema = Schema(Type.STRING, name=_full_name(avro, namespace))
+            schema = ConnectSchema(Type.STRING, name=_full_name(avro, namespace))
             return OptionsGenerator(schema, avro.get("symbols", ()))
         case "array":
             return ArraysGenerator(build(avro["items"], namespace), arguments)
@@ -137,8 +137,8 @@ def _build_type(
             keys = build({"type": "string", ARGUMENTS: arguments.get("keys", {})})
             return MapsGenerator(keys, build(avro["values"], namespace), arguments)
         case "null":
-            raise ConfigError("null can only be used in a union.")
-    raise ConfigError(f"Avro type '{kind}' is not supported.")
+            raise InvalidConfigError("null can only be used in a union.")
+    raise InvalidConfigError(f"Avro type '{kind}' is not supported.")
 
 
 def _full_name(avro: Mapping[str, Any], namespace: str) -> str:
@@ -149,7 +149,7 @@ def _full_name(avro: Mapping[str, Any], namespace: str) -> str:
 def _build_union(branches: Sequence[Any], namespace: str) -> ColumnGenerator:
     others = [branch for branch in branches if branch != "null"]
     if len(others) != 1:
-        raise ConfigError("Only unions of null and one other type are supported.")
+        raise InvalidConfigError("Only unions of null and one other type are supported.")
     generator = build(others[0], namespace)
     if len(others) == len(branches):
         return generator
@@ -162,7 +162,7 @@ def _build_integer(
 ) -> ColumnGenerator:
     type_, bits = _INTEGERS[kind]
     logical = _LOGICAL.get((kind, avro.get("logicalType", "")))
-    schema = Schema(type_, name=logical, version=1 if logical else None)
+    schema = ConnectSchema(type_, name=logical, version=1 if logical else None)
     if "iteration" in arguments:
         return IterationGenerator(schema, arguments["iteration"])
     low, high = _range(arguments, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
@@ -187,10 +187,10 @@ def _build_bytes(avro: Mapping[str, Any], arguments: Mapping[str, Any]) -> Colum
 def _range(arguments: Mapping[str, Any], low: float, high: float) -> tuple[float, float]:
     given = arguments.get("range", {})
     if not isinstance(given, Mapping):
-        raise ConfigError(f"range has to be an object with min and max, and is {given!r}")
+        raise InvalidConfigError(f"range has to be an object with min and max, and is {given!r}")
     low, high = given.get("min", low), given.get("max", high)
     if low >= high:
-        raise ConfigError(f"The range from {low} to {high} is empty.")
+        raise InvalidConfigError(f"The range from {low} to {high} is empty.")
     return low, high
 
 
@@ -201,11 +201,11 @@ def _length(length: Any) -> tuple[int, int]:
     else:
         low = high = int(length)
     if low < 0 or high < low:
-        raise ConfigError(f"The length from {low} to {high} is not possible.")
+        raise InvalidConfigError(f"The length from {low} to {high} is not possible.")
     return low, max(high, low + 1)
 
 
-def _to_type(values: pa.Array, schema: Schema) -> pa.Array:
+def _to_type(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     """Casts numbers, which may stand for dates and times."""
     if schema.name in (DATE, TIME):
         return values.cast(pa.int32()).cast(schema.arrow_type())
@@ -213,7 +213,7 @@ def _to_type(values: pa.Array, schema: Schema) -> pa.Array:
 
 
 class IntegersGenerator(ColumnGenerator):
-    def __init__(self, schema: Schema, low: int, high: int) -> None:
+    def __init__(self, schema: ConnectSchema, low: int, high: int) -> None:
         super().__init__(schema)
         self._low, self._high = low, high
 
@@ -225,17 +225,17 @@ class IntegersGenerator(ColumnGenerator):
 class IterationGenerator(ColumnGenerator):
     """Counts up or down, and starts again before `restart`."""
 
-    def __init__(self, schema: Schema, arguments: Any) -> None:
+    def __init__(self, schema: ConnectSchema, arguments: Any) -> None:
         super().__init__(schema)
         if not isinstance(arguments, Mapping) or "start" not in arguments:
-            raise ConfigError(f"iteration needs start: {arguments!r}")
+            raise InvalidConfigError(f"iteration needs start: {arguments!r}")
         self._start = int(arguments["start"])
         restart = arguments.get("restart")
         default = 1 if restart is None or int(restart) > self._start else -1
         self._step = int(arguments.get("step", default))
         self._span = None if restart is None else int(restart) - self._start
         if self._step == 0 or self._span == 0 or (self._span or self._step) * self._step < 0:
-            raise ConfigError(f"iteration never reaches restart: {arguments!r}")
+            raise InvalidConfigError(f"iteration never reaches restart: {arguments!r}")
 
     def generate(self, rows: RowRange) -> pa.Array:
         number = np.arange(rows.start, rows.start + rows.count, dtype=np.int64)
@@ -245,7 +245,7 @@ class IterationGenerator(ColumnGenerator):
 
 
 class FloatsGenerator(ColumnGenerator):
-    def __init__(self, schema: Schema, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, schema: ConnectSchema, arguments: Mapping[str, Any]) -> None:
         super().__init__(schema)
         self._low, self._high = _range(arguments, 0.0, 1.0)
 
@@ -274,7 +274,7 @@ class DecimalsGenerator(ColumnGenerator):
 
 class BooleansGenerator(ColumnGenerator):
     def __init__(self, odds: float) -> None:
-        super().__init__(Schema(Type.BOOLEAN))
+        super().__init__(ConnectSchema(Type.BOOLEAN))
         self._odds = odds
 
     def generate(self, rows: RowRange) -> pa.Array:
@@ -283,14 +283,14 @@ class BooleansGenerator(ColumnGenerator):
 
 class StringsGenerator(ColumnGenerator):
     def __init__(self, arguments: Mapping[str, Any]) -> None:
-        super().__init__(Schema(Type.STRING))
+        super().__init__(ConnectSchema(Type.STRING))
         self._prefix, self._suffix = arguments.get("prefix", ""), arguments.get("suffix", "")
         self._pattern: TextPattern | None = None
         self._iteration: IterationGenerator | None = None
         if "regex" in arguments:
             self._pattern = parse_pattern(arguments["regex"])
         elif "iteration" in arguments:
-            self._iteration = IterationGenerator(Schema(Type.INT64), arguments["iteration"])
+            self._iteration = IterationGenerator(ConnectSchema(Type.INT64), arguments["iteration"])
         else:
             low, high = _length(arguments.get("length", {"min": 8, "max": 17}))
             letters = CharactersPattern(string.ascii_letters + string.digits)
@@ -309,7 +309,7 @@ class StringsGenerator(ColumnGenerator):
 
 class BytesGenerator(ColumnGenerator):
     def __init__(self, low: int, high: int) -> None:
-        super().__init__(Schema(Type.BYTES))
+        super().__init__(ConnectSchema(Type.BYTES))
         self._low, self._high = low, high
 
     def generate(self, rows: RowRange) -> pa.Array:
@@ -323,14 +323,16 @@ class BytesGenerator(ColumnGenerator):
 class OptionsGenerator(ColumnGenerator):
     """One of several values."""
 
-    def __init__(self, schema: Schema, options: Any) -> None:
+    def __init__(self, schema: ConnectSchema, options: Any) -> None:
         super().__init__(schema)
         if not isinstance(options, Sequence) or isinstance(options, str) or not options:
-            raise ConfigError(f"options has to be a list of values, and is {options!r}")
+            raise InvalidConfigError(f"options has to be a list of values, and is {options!r}")
         try:
             self._values = self._array(list(options))
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise ConfigError(f"options {options!r} are not {schema.type}: {error}") from error
+            raise InvalidConfigError(
+                f"options {options!r} are not {schema.type}: {error}"
+            ) from error
 
     def _array(self, options: list[Any]) -> pa.Array:
         if self.schema.is_logical and self.schema.type in (Type.INT32, Type.INT64):
@@ -352,15 +354,17 @@ class StructsGenerator(ColumnGenerator):
         for field in avro.get("fields") or ():
             try:
                 generator = build(_with_arguments(field), namespace)
-            except ConfigError as error:
-                raise ConfigError(f"Field '{field.get('name')}': {error}") from error
+            except InvalidConfigError as error:
+                raise InvalidConfigError(f"Field '{field.get('name')}': {error}") from error
             except KeyError as error:
-                raise ConfigError(f"Field {field!r} has no {error}.") from error
+                raise InvalidConfigError(f"Field {field!r} has no {error}.") from error
             self._fields.append((field["name"], generator))
             schema = generator.schema
             doc = field.get("doc")
             fields.append(SchemaField(field["name"], replace(schema, doc=doc) if doc else schema))
-        schema = Schema(Type.STRUCT, name=name or None, doc=avro.get("doc"), fields=tuple(fields))
+        schema = ConnectSchema(
+            Type.STRUCT, name=name or None, doc=avro.get("doc"), fields=tuple(fields)
+        )
         super().__init__(schema)
 
     def generate(self, rows: RowRange) -> pa.Array:
@@ -380,7 +384,7 @@ def _with_arguments(field: Mapping[str, Any]) -> Any:
 
 class ArraysGenerator(ColumnGenerator):
     def __init__(self, items: ColumnGenerator, arguments: Mapping[str, Any]) -> None:
-        super().__init__(Schema(Type.ARRAY, value_schema=items.schema))
+        super().__init__(ConnectSchema(Type.ARRAY, value_schema=items.schema))
         self._items = items
         self._low, self._high = _length(arguments.get("length", {"min": 1, "max": 5}))
 
@@ -395,7 +399,9 @@ class MapsGenerator(ColumnGenerator):
         self, keys: ColumnGenerator, values: ColumnGenerator, arguments: Mapping[str, Any]
     ) -> None:
         super().__init__(
-            Schema(Type.MAP, key_schema=Schema(Type.STRING), value_schema=values.schema)
+            ConnectSchema(
+                Type.MAP, key_schema=ConnectSchema(Type.STRING), value_schema=values.schema
+            )
         )
         self._keys, self._values = keys, values
         self._low, self._high = _length(arguments.get("length", {"min": 1, "max": 5}))

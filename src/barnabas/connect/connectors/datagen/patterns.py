@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
 MAX_REPEATS = 10
 
@@ -102,8 +102,10 @@ class _Parser:
             raise self._error(f"unexpected '{self._text[self._position]}'")
         return pattern
 
-    def _error(self, problem: str) -> ConfigError:
-        return ConfigError(f"TextPattern '{self._text}' cannot be used to make texts: {problem}.")
+    def _error(self, problem: str) -> InvalidConfigError:
+        return InvalidConfigError(
+            f"TextPattern '{self._text}' cannot be used to make texts: {problem}."
+        )
 
     def _peek(self) -> str:
         return self._text[self._position : self._position + 1]

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     at_least,
     invalid_value,
     not_empty,
@@ -28,7 +28,7 @@ from barnabas.connect.connector import Partition, Position, SourceBatch, SourceC
 from barnabas.connect.connectors.datagen.generator import RecordGenerator
 from barnabas.connect.connectors.datagen.quickstarts import QUICKSTARTS
 from barnabas.connect.data.batch import headers_type, source_batch
-from barnabas.connect.errors import ConfigError, ConnectError
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 
 KAFKA_TOPIC = "kafka.topic"
 MAX_INTERVAL = "max.interval"
@@ -54,14 +54,14 @@ class Datagen(SourceConnector):
     def config_def(cls) -> ConfigDef:
         high, low = Importance.HIGH, Importance.LOW
         return ConfigDef(
-            Setting(
+            ConnectorSetting(
                 KAFKA_TOPIC,
                 ConfigType.STRING,
                 doc="The topic to write to.",
                 importance=high,
                 validator=not_empty,
             ),
-            Setting(
+            ConnectorSetting(
                 MAX_INTERVAL,
                 ConfigType.LONG,
                 500,
@@ -69,35 +69,35 @@ class Datagen(SourceConnector):
                 high,
                 at_least(0),
             ),
-            Setting(
+            ConnectorSetting(
                 ITERATIONS,
                 ConfigType.INT,
                 -1,
                 "After how many rows a task fails; -1 for never.",
                 high,
             ),
-            Setting(
+            ConnectorSetting(
                 SCHEMA_STRING,
                 ConfigType.STRING,
                 "",
                 "An Avro schema with hints for values.",
                 high,
             ),
-            Setting(
+            ConnectorSetting(
                 SCHEMA_FILENAME,
                 ConfigType.STRING,
                 "",
                 "A file with an Avro schema. Driver and tasks have to see it.",
                 high,
             ),
-            Setting(
+            ConnectorSetting(
                 KEY_FIELD,
                 ConfigType.STRING,
                 "",
                 "The field that is the key of records.",
                 high,
             ),
-            Setting(
+            ConnectorSetting(
                 QUICKSTART,
                 ConfigType.STRING,
                 "",
@@ -105,7 +105,7 @@ class Datagen(SourceConnector):
                 high,
                 one_of("", *QUICKSTARTS, ignore_case=True),
             ),
-            Setting(
+            ConnectorSetting(
                 RANDOM_SEED,
                 ConfigType.LONG,
                 None,
@@ -115,7 +115,7 @@ class Datagen(SourceConnector):
         )
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         values = super().validate(config)
         by_name = {value.name: value for value in values}
         sources = (QUICKSTART, SCHEMA_STRING, SCHEMA_FILENAME)
@@ -130,7 +130,7 @@ class Datagen(SourceConnector):
             return values
         try:
             _generator(settings)
-        except ConfigError as error:
+        except InvalidConfigError as error:
             name = KEY_FIELD if isinstance(error, _UnknownKeyFieldError) else given[0]
             by_name[name].errors.append(invalid_value(name, by_name[name].value, str(error)))
         return values
@@ -139,7 +139,7 @@ class Datagen(SourceConnector):
         super().configure(config)
         for value in self.validate(config):
             for error in value.errors:
-                raise ConfigError(error)
+                raise InvalidConfigError(error)
         self._generator, self._key_field = _generator(self.settings)
         self._pause_ms: float = self.settings[MAX_INTERVAL] / 2
         """The pause between two rows, on average."""
@@ -227,7 +227,7 @@ class Datagen(SourceConnector):
         return True
 
 
-class _UnknownKeyFieldError(ConfigError):
+class _UnknownKeyFieldError(InvalidConfigError):
     pass
 
 
@@ -254,14 +254,14 @@ def _schema_text(settings: Mapping[str, Any]) -> str:
     try:
         return Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"Unable to read the schema from '{path}': {error}") from error
+        raise InvalidConfigError(f"Unable to read the schema from '{path}': {error}") from error
 
 
 def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"Unable to parse the provided schema: {error}") from error
+        raise InvalidConfigError(f"Unable to parse the provided schema: {error}") from error
 
 
 def _headers(task: int, generation: int, start: int, end: int) -> pa.Array:

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from barnabas.connect.config_def import (
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     at_least,
     invalid_value,
     one_of,
@@ -21,7 +21,7 @@ from barnabas.connect.connectors.jdbc.dialect import Dialect
 from barnabas.connect.connectors.jdbc.postgresql import PostgresqlDialect
 from barnabas.connect.connectors.jdbc.sqlite import SqliteDialect
 from barnabas.connect.connectors.jdbc.url import DatabaseKind, DatabaseUrl, parse_url
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
 CONNECTION_URL = "connection.url"
 CONNECTION_USER = "connection.user"
@@ -37,9 +37,9 @@ _DIALECTS = {"PostgreSqlDatabaseDialect": DatabaseKind.POSTGRESQL} | {
 }
 
 
-def connection_settings(*, is_url_required: bool) -> list[Setting]:
+def connection_settings(*, is_url_required: bool) -> list[ConnectorSetting]:
     group = "Database"
-    url = Setting(
+    url = ConnectorSetting(
         CONNECTION_URL,
         ConfigType.STRING,
         "",
@@ -50,7 +50,7 @@ def connection_settings(*, is_url_required: bool) -> list[Setting]:
         group,
     )
     if is_url_required:
-        url = Setting(
+        url = ConnectorSetting(
             url.name,
             url.type,
             doc=url.doc,
@@ -60,10 +60,10 @@ def connection_settings(*, is_url_required: bool) -> list[Setting]:
         )
     return [
         url,
-        Setting(
+        ConnectorSetting(
             CONNECTION_USER, ConfigType.STRING, None, "The user.", Importance.HIGH, group=group
         ),
-        Setting(
+        ConnectorSetting(
             CONNECTION_PASSWORD,
             ConfigType.PASSWORD,
             None,
@@ -71,7 +71,7 @@ def connection_settings(*, is_url_required: bool) -> list[Setting]:
             Importance.HIGH,
             group=group,
         ),
-        Setting(
+        ConnectorSetting(
             CONNECTION_ATTEMPTS,
             ConfigType.INT,
             3,
@@ -80,7 +80,7 @@ def connection_settings(*, is_url_required: bool) -> list[Setting]:
             at_least(1),
             group,
         ),
-        Setting(
+        ConnectorSetting(
             CONNECTION_BACKOFF_MS,
             ConfigType.LONG,
             10_000,
@@ -89,7 +89,7 @@ def connection_settings(*, is_url_required: bool) -> list[Setting]:
             at_least(0),
             group,
         ),
-        Setting(
+        ConnectorSetting(
             DIALECT_NAME,
             ConfigType.STRING,
             "",
@@ -98,7 +98,7 @@ def connection_settings(*, is_url_required: bool) -> list[Setting]:
             one_of("", *_DIALECTS),
             group,
         ),
-        Setting(
+        ConnectorSetting(
             DB_TIMEZONE,
             ConfigType.STRING,
             "UTC",
@@ -107,7 +107,7 @@ def connection_settings(*, is_url_required: bool) -> list[Setting]:
             _validate_timezone,
             group,
         ),
-        Setting(
+        ConnectorSetting(
             QUOTE_IDENTIFIERS,
             ConfigType.STRING,
             "always",
@@ -140,7 +140,9 @@ def database_url(settings: Mapping[str, Any], originals: Mapping[str, str]) -> D
     )
     dialect = settings[DIALECT_NAME]
     if dialect and _DIALECTS[dialect] is not url.kind:
-        raise ConfigError(f"{DIALECT_NAME} {dialect} does not fit connection.url {url.shown}.")
+        raise InvalidConfigError(
+            f"{DIALECT_NAME} {dialect} does not fit connection.url {url.shown}."
+        )
     return url
 
 
@@ -155,14 +157,14 @@ def dialect_of(url: DatabaseUrl, settings: Mapping[str, Any]) -> Dialect:
     )
 
 
-def add_error(values: list[ConfigValue], name: str, message: str) -> None:
+def add_error(values: list[ConfigValueInfo], name: str, message: str) -> None:
     """Adds an error about a value to the results of validation."""
     for value in values:
         if value.name == name:
             value.errors.append(invalid_value(name, value.value, message))
 
 
-def parsed_values(values: list[ConfigValue]) -> dict[str, Any] | None:
+def parsed_values(values: list[ConfigValueInfo]) -> dict[str, Any] | None:
     """Returns the settings, or None if one of them has an error."""
     if any(value.errors for value in values):
         return None
@@ -172,7 +174,7 @@ def parsed_values(values: list[ConfigValue]) -> dict[str, Any] | None:
 def _validate_url(name: str, value: Any) -> str | None:
     try:
         parse_url(value or "")
-    except ConfigError as error:
+    except InvalidConfigError as error:
         return str(error)
     return None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from barnabas.connect.connectors.jdbc.url import DatabaseKind, DatabaseUrl
-from barnabas.connect.errors import ConfigError, ConnectError, DataError, RetriableError
+from barnabas.connect.errors import ConnectError, DataError, InvalidConfigError, RetriableError
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection
@@ -165,7 +165,9 @@ class DatabaseConnection:
 class ConnectionPool:
     """Opens connections, and keeps those that are idle.
 
-    Connectors are used in one process at a time; the driver's threads share a pool.
+    Connectors are used in one process at a time; the driver's threads share a pool. Only in the
+    driver, where `open` is called, a connection is tried several times: a task that waited for its
+    database would make the other connectors of its query wait too.
     """
 
     def __init__(self, url: DatabaseUrl, attempts: int, backoff_ms: int) -> None:
@@ -174,6 +176,7 @@ class ConnectionPool:
         self._backoff_ms = backoff_ms
         self._idle: list[DatabaseConnection] = []
         self._closed = threading.Event()
+        self._is_in_driver = False
         _pools.add(self)
 
     @contextmanager
@@ -202,7 +205,8 @@ class ConnectionPool:
             connection.close()
 
     def open(self) -> None:
-        """Allows connections again after `close`."""
+        """Called in the driver: allows connections, also after `close`."""
+        self._is_in_driver = True
         self._closed.clear()
 
     def close(self) -> None:
@@ -214,13 +218,14 @@ class ConnectionPool:
             self._idle.pop().close()
 
     def _open(self) -> DatabaseConnection:
-        for attempt in range(1, self._attempts + 1):
+        attempts = self._attempts if self._is_in_driver else 1
+        for attempt in range(1, attempts + 1):
             try:
                 return connect(self._url)
             except RetriableError as error:
-                if attempt == self._attempts or self._closed.is_set():
+                if attempt == attempts or self._closed.is_set():
                     raise
-                log.warning("%s Attempt %d of %d.", error, attempt, self._attempts)
+                log.warning("%s Attempt %d of %d.", error, attempt, attempts)
                 self._closed.wait(self._backoff_ms / 1000)
         raise AssertionError("there is at least one attempt")
 
@@ -251,7 +256,7 @@ def connect(url: DatabaseUrl) -> DatabaseConnection:
         else:
             from adbc_driver_sqlite import dbapi as driver
     except ImportError as error:
-        raise ConfigError(
+        raise InvalidConfigError(
             f"The driver for {url.kind} is not installed: {error}. Install barnabas[connect]."
         ) from error
     try:

@@ -16,11 +16,11 @@ from barnabas.connect.connectors.jdbc.database import DatabaseConnection
 from barnabas.connect.connectors.jdbc.url import DatabaseKind
 from barnabas.connect.data.schema import (
     TIMESTAMP,
-    Schema,
+    ConnectSchema,
     Type,
     decimal_schema,
 )
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
 DECIMAL_PRECISION: Final = "connect.decimal.precision"
 
@@ -70,7 +70,7 @@ class ColumnReader:
     """How a column of a result becomes a field."""
 
     name: str
-    schema: Schema
+    schema: ConnectSchema
     convert: Callable[[pa.Array], pa.Array]
 
 
@@ -79,7 +79,7 @@ class NewColumn:
     """A column that `auto.create` or `auto.evolve` adds."""
 
     name: str
-    schema: Schema
+    schema: ConnectSchema
     is_key: bool
 
 
@@ -112,7 +112,7 @@ class Dialect(ABC):
         """Splits `schema.table` and `catalog.schema.table`, where parts may have quotes."""
         parts = _identifier_parts(name, self.quote_character)
         if not 1 <= len(parts) <= 3 or not all(parts):
-            raise ConfigError(
+            raise InvalidConfigError(
                 f"'{name}' is no name of a table: it has to be table, schema.table or "
                 "catalog.schema.table. Set table.name.format, or rename the topic with a transform."
             )
@@ -173,7 +173,7 @@ class Dialect(ABC):
         """Raises DataError if the database has no type for the schema."""
 
     @abstractmethod
-    def default_literal(self, schema: Schema) -> str: ...
+    def default_literal(self, schema: ConnectSchema) -> str: ...
 
     @abstractmethod
     def fitted(self, values: pa.Array, column: TableColumn) -> tuple[pa.Array, bool]:
@@ -268,26 +268,26 @@ def cast_to(arrow_type: pa.DataType) -> Callable[[pa.Array], pa.Array]:
     return lambda values: values if values.type == arrow_type else pc.cast(values, arrow_type)
 
 
-def integer_schema(precision: int) -> Schema:
+def integer_schema(precision: int) -> ConnectSchema:
     """Returns the type for integers of so many digits, as `numeric.mapping` chooses it."""
     for digits, type_ in ((2, Type.INT8), (4, Type.INT16), (9, Type.INT32)):
         if precision <= digits:
-            return Schema(type_)
-    return Schema(Type.INT64)
+            return ConnectSchema(type_)
+    return ConnectSchema(Type.INT64)
 
 
-def numeric_schema(precision: int, scale: int, mapping: str) -> Schema:
+def numeric_schema(precision: int, scale: int, mapping: str) -> ConnectSchema:
     """Returns the schema of NUMERIC(precision, scale)."""
     if 0 < precision <= 18:
         if scale == 0 and mapping in ("precision_only", "best_fit", "best_fit_eager_double"):
             return integer_schema(precision)
         if scale > 0 and mapping == "best_fit":
-            return Schema(Type.FLOAT64)
+            return ConnectSchema(Type.FLOAT64)
     if scale > 0 and mapping == "best_fit_eager_double":
-        return Schema(Type.FLOAT64)
+        return ConnectSchema(Type.FLOAT64)
     schema = decimal_schema(scale)
     parameters = {**schema.parameters, DECIMAL_PRECISION: str(precision)}
-    return Schema(Type.BYTES, name=schema.name, version=1, parameters=parameters)
+    return ConnectSchema(Type.BYTES, name=schema.name, version=1, parameters=parameters)
 
 
 def timestamp_reader(name: str, types: SourceTypes) -> ColumnReader:
@@ -303,7 +303,7 @@ def timestamp_reader(name: str, types: SourceTypes) -> ColumnReader:
     if types.granularity == "connect_logical":
         return ColumnReader(
             name,
-            Schema(Type.INT64, name=TIMESTAMP, version=1),
+            ConnectSchema(Type.INT64, name=TIMESTAMP, version=1),
             lambda values: pc.cast(instants(values), pa.timestamp("ms", "UTC"), safe=False),
         )
     unit = "us" if types.granularity.startswith("micros") else "ns"
@@ -311,18 +311,18 @@ def timestamp_reader(name: str, types: SourceTypes) -> ColumnReader:
     if types.granularity.endswith("_long"):
         return ColumnReader(
             name,
-            Schema(Type.INT64),
+            ConnectSchema(Type.INT64),
             lambda values: pc.cast(pc.cast(instants(values), exact), pa.int64()),
         )
     if types.granularity.endswith("_iso_datetime_string"):
         return ColumnReader(
             name,
-            Schema(Type.STRING),
+            ConnectSchema(Type.STRING),
             lambda values: pc.strftime(pc.cast(instants(values), exact), "%Y-%m-%dT%H:%M:%S"),
         )
     return ColumnReader(
         name,
-        Schema(Type.STRING),
+        ConnectSchema(Type.STRING),
         lambda values: pc.cast(pc.cast(pc.cast(instants(values), exact), pa.int64()), pa.string()),
     )
 

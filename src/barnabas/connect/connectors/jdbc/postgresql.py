@@ -28,7 +28,7 @@ from barnabas.connect.connectors.jdbc.dialect import (
     unchanged,
 )
 from barnabas.connect.connectors.jdbc.url import DatabaseKind
-from barnabas.connect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Type
+from barnabas.connect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema, Type
 from barnabas.connect.errors import DataError
 
 log = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ class PostgresqlDialect(Dialect):
         metadata = field.metadata or {}
         type_name = metadata.get(b"POSTGRESQL:type", b"").decode()
         if type_name in _READ_AS:
-            schema = Schema(_READ_AS[type_name])
+            schema = ConnectSchema(_READ_AS[type_name])
             storage = schema.arrow_type()
             return ColumnReader(
                 field.name, schema, lambda values: pc.cast(_storage(values), storage)
@@ -170,27 +170,29 @@ class PostgresqlDialect(Dialect):
                 modifier = int(metadata.get(b"POSTGRESQL:typmod", b"-1"))
                 return _numeric_reader(field.name, modifier, types.numeric_mapping)
             case "date":
-                return ColumnReader(field.name, Schema(Type.INT32, name=DATE, version=1), unchanged)
+                return ColumnReader(
+                    field.name, ConnectSchema(Type.INT32, name=DATE, version=1), unchanged
+                )
             case "time":
                 return ColumnReader(
                     field.name,
-                    Schema(Type.INT32, name=TIME, version=1),
+                    ConnectSchema(Type.INT32, name=TIME, version=1),
                     lambda values: pc.cast(values, pa.time32("ms"), safe=False),
                 )
             case "timestamp" | "timestamptz":
                 return timestamp_reader(field.name, types)
             case "uuid":
-                return ColumnReader(field.name, Schema(Type.STRING), _uuid_text)
+                return ColumnReader(field.name, ConnectSchema(Type.STRING), _uuid_text)
             case "money":
                 return ColumnReader(
                     field.name,
-                    Schema(Type.FLOAT64),
+                    ConnectSchema(Type.FLOAT64),
                     lambda values: pc.divide(pc.cast(values, pa.float64()), 100.0),
                 )
             case "bit" | "varbit":
                 return _bit_reader(field.name, 0 if column is None else column.length)
         if types_of.is_string(field.type):  # enumerations
-            return ColumnReader(field.name, Schema(Type.STRING), unchanged)
+            return ColumnReader(field.name, ConnectSchema(Type.STRING), unchanged)
         return None
 
     def begin_read(self, isolation: str) -> str | None:
@@ -221,7 +223,7 @@ class PostgresqlDialect(Dialect):
             )
         return _CREATED_AS[schema.type]
 
-    def default_literal(self, schema: Schema) -> str:
+    def default_literal(self, schema: ConnectSchema) -> str:
         match schema.default:
             case bool() as value:
                 return str(value).upper()
@@ -393,8 +395,8 @@ def _bit_reader(name: str, length: int) -> ColumnReader:
 
     if length == 1:
         return ColumnReader(
-            name, Schema(Type.BOOLEAN), lambda values: pc.cast(number(values), pa.bool_())
+            name, ConnectSchema(Type.BOOLEAN), lambda values: pc.cast(number(values), pa.bool_())
         )
     if 1 < length <= 8:
-        return ColumnReader(name, Schema(Type.INT8), number)
-    return ColumnReader(name, Schema(Type.BYTES), bits)
+        return ColumnReader(name, ConnectSchema(Type.INT8), number)
+    return ColumnReader(name, ConnectSchema(Type.BYTES), bits)

@@ -18,7 +18,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 
-from barnabas.connect.config_def import ConfigDef, ConfigValue
+from barnabas.connect.config_def import ConfigDef, ConfigValueInfo
 from barnabas.connect.connector import (
     SinkConnector,
     SinkWriter,
@@ -44,7 +44,7 @@ from barnabas.connect.connectors.jdbc.sink_settings import (
 )
 from barnabas.connect.connectors.jdbc.sink_table import TargetTables
 from barnabas.connect.connectors.jdbc.sink_writer import JdbcWriter, WriterSettings
-from barnabas.connect.errors import ConfigError, ConnectError
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class JdbcSink(SinkConnector):
         return sink_config_def()
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         values = super().validate(config)
         check_sink_settings(values)
         return values
@@ -66,7 +66,7 @@ class JdbcSink(SinkConnector):
         super().configure(config)
         for value in self.validate(config):
             for error in value.errors:
-                raise ConfigError(error)
+                raise InvalidConfigError(error)
         settings = self.settings
         url = database_url(settings, config)
         self._pool = connection_pool(url, settings)

@@ -27,7 +27,7 @@ from barnabas.connect.connectors.jdbc.sink_settings import (
     TIMESTAMP_PRECISION,
 )
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import TIMESTAMP, Schema, Type
+from barnabas.connect.data.schema import TIMESTAMP, ConnectSchema, Type
 from barnabas.connect.errors import DataError
 from barnabas.connect.reporter import ErrorReporter
 
@@ -173,7 +173,7 @@ class RowMapping:
             types = (Type.STRING, Type.INT32, Type.INT64)
             arrays = (batch.topic, batch.partition, batch.offset)
             return [
-                (NewColumn(name, Schema(type_), True), values)
+                (NewColumn(name, ConnectSchema(type_), True), values)
                 for name, type_, values in zip(names, types, arrays, strict=True)
             ]
         schema = batch.key_schema
@@ -192,7 +192,10 @@ class RowMapping:
         return [(NewColumn(self._key_fields[0], schema, True), batch.key)]
 
     def _chosen(
-        self, fields: Sequence[tuple[str, Schema, pa.Array]], wanted: Sequence[str], part: str
+        self,
+        fields: Sequence[tuple[str, ConnectSchema, pa.Array]],
+        wanted: Sequence[str],
+        part: str,
     ) -> list[tuple[NewColumn, pa.Array]]:
         known = {name: (schema, values) for name, schema, values in fields}
         missing = [name for name in wanted if name not in known]
@@ -203,7 +206,7 @@ class RowMapping:
             )
         return [(NewColumn(name, known[name][0], True), known[name][1]) for name in wanted]
 
-    def _value_fields(self, batch: ConnectBatch) -> list[tuple[str, Schema, pa.Array]]:
+    def _value_fields(self, batch: ConnectBatch) -> list[tuple[str, ConnectSchema, pa.Array]]:
         schema = batch.value_schema
         if schema is not None and schema.type is Type.STRUCT:
             return self._struct_fields(schema, batch.value)
@@ -217,8 +220,8 @@ class RowMapping:
         )
 
     def _struct_fields(
-        self, schema: Schema, values: pa.Array
-    ) -> list[tuple[str, Schema, pa.Array]]:
+        self, schema: ConnectSchema, values: pa.Array
+    ) -> list[tuple[str, ConnectSchema, pa.Array]]:
         found = []
         for index, each in enumerate(schema.fields):
             column = pc.struct_field(values, [index])
@@ -231,8 +234,10 @@ class RowMapping:
                 found.append((each.name, each.schema, column))
         return found
 
-    def _as_timestamp(self, name: str, schema: Schema, values: pa.Array) -> tuple[Schema, pa.Array]:
-        timestamp = Schema(Type.INT64, schema.is_optional, TIMESTAMP, 1)
+    def _as_timestamp(
+        self, name: str, schema: ConnectSchema, values: pa.Array
+    ) -> tuple[ConnectSchema, pa.Array]:
+        timestamp = ConnectSchema(Type.INT64, schema.is_optional, TIMESTAMP, 1)
         exact = pa.timestamp(self._timestamp_unit, "UTC")
         if schema.type is Type.INT64:
             values = values if schema.name else pc.cast(values, exact)

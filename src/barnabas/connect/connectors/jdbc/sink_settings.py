@@ -7,9 +7,9 @@ from typing import Any, Final
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     at_least,
     not_empty,
     one_of,
@@ -58,8 +58,8 @@ def sink_config_def() -> ConfigDef:
 
     def setting(
         group: str, name: str, type_: ConfigType, default: Any, doc: str, **more: Any
-    ) -> Setting:
-        return Setting(
+    ) -> ConnectorSetting:
+        return ConnectorSetting(
             name, type_, default, doc, more.pop("importance", medium), group=group, **more
         )
 
@@ -207,7 +207,7 @@ def sink_config_def() -> ConfigDef:
     )
 
 
-def check_sink_settings(values: list[ConfigValue]) -> None:
+def check_sink_settings(values: list[ConfigValueInfo]) -> None:
     """Adds errors for settings that do not fit each other."""
     settings = parsed_values(values)
     if settings is None:

@@ -86,8 +86,10 @@ class JdbcWriter(SinkWriter):
                 self._connection.close()
                 raise
 
+    def first_offsets(self) -> Mapping[TopicPartition, int]:
+        return self._first
+
     def write(self, batch: ConnectBatch) -> None:
-        batch = self._without_written(batch)
         with self._limited_retries():
             for topic in pc.unique(batch.topic).to_pylist():
                 of_topic = batch
@@ -104,18 +106,6 @@ class JdbcWriter(SinkWriter):
             if self._context.attempt < self._settings.max_retries:
                 raise
             raise ConnectError(f"{error} Tried {self._context.attempt + 1} times.") from error
-
-    def _without_written(self, batch: ConnectBatch) -> ConnectBatch:
-        """Drops the records whose rows the database has."""
-        for (topic, partition), first in self._first.items():
-            if first > self._ranges[topic, partition][0]:
-                is_of_partition = pc.and_(
-                    pc.equal(batch.topic, topic), pc.equal(batch.partition, partition)
-                )
-                is_written = pc.and_(is_of_partition, pc.less(batch.offset, first))
-                if is_written.true_count:
-                    batch = batch.filter(pc.invert(is_written))
-        return batch
 
     def _collect(self, topic: str, batch: ConnectBatch) -> None:
         mapping = self._settings.mapping

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from barnabas.connect.config_def import ConfigDef, ConfigValue
+from barnabas.connect.config_def import ConfigDef, ConfigValueInfo
 from barnabas.connect.connector import Partition, Position, SourceBatch, SourceConnector
 from barnabas.connect.connectors.jdbc.connection_settings import (
     connection_pool,
@@ -65,8 +65,8 @@ from barnabas.connect.connectors.jdbc.source_tables import (
     partition_key,
 )
 from barnabas.connect.data.batch import source_batch
-from barnabas.connect.data.schema import Schema, Type
-from barnabas.connect.errors import ConfigError, ConnectError
+from barnabas.connect.data.schema import ConnectSchema, Type
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class JdbcSource(SourceConnector):
         return source_config_def()
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         values = super().validate(config)
         check_source_settings(values)
         return values
@@ -88,7 +88,7 @@ class JdbcSource(SourceConnector):
         super().configure(config)
         for value in self.validate(config):
             for error in value.errors:
-                raise ConfigError(error)
+                raise InvalidConfigError(error)
         settings = self.settings
         url = database_url(settings, config)
         self._pool = connection_pool(url, settings)
@@ -249,7 +249,9 @@ class JdbcSource(SourceConnector):
     def _first_position(self, target: ReadTarget, start: TimePosition) -> SourceBatch:
         position: dict[str, int] = time_position(start.time_us)
         nothing = pa.array([], pa.struct([]))
-        return SourceBatch(source_batch(target.topic, Schema(Type.STRUCT), nothing), position)
+        return SourceBatch(
+            source_batch(target.topic, ConnectSchema(Type.STRUCT), nothing), position
+        )
 
     def _read_in_order(
         self, connection: DatabaseConnection, target: ReadTarget, sql: str

@@ -13,7 +13,7 @@ from barnabas.connect.connectors.jdbc.dialect import ColumnReader, Dialect, Sour
 from barnabas.connect.connectors.jdbc.source_query import RowPositions, column_of, integers_of
 from barnabas.connect.connectors.jdbc.source_tables import ReadTarget
 from barnabas.connect.data.batch import ConnectBatch, source_batch
-from barnabas.connect.data.schema import Schema, SchemaField, Type
+from barnabas.connect.data.schema import ConnectSchema, SchemaField, Type
 from barnabas.connect.errors import ConnectError, DataError
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class ResultRows:
         self._readers = readers
         fields = tuple(SchemaField(reader.name, reader.schema) for _, reader in readers)
         name = None if target.table is None else target.table.name
-        self._schema = Schema(Type.STRUCT, name=name, fields=fields)
+        self._schema = ConnectSchema(Type.STRUCT, name=name, fields=fields)
         self._times = {reader.name.lower(): reader.convert for _, reader in time_readers}
 
     def records(self, batch: pa.RecordBatch) -> ConnectBatch:

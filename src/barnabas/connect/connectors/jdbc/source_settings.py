@@ -9,9 +9,9 @@ from typing import Any, Final
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     at_least,
     one_of,
 )
@@ -78,18 +78,22 @@ def source_config_def() -> ConfigDef:
     boolean, integer, long = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG
     string, names = ConfigType.STRING, ConfigType.LIST
 
-    def database(name: str, type_: ConfigType, default: Any, doc: str, **more: Any) -> Setting:
-        return Setting(
+    def database(
+        name: str, type_: ConfigType, default: Any, doc: str, **more: Any
+    ) -> ConnectorSetting:
+        return ConnectorSetting(
             name, type_, default, doc, more.pop("importance", medium), group="Database", **more
         )
 
-    def mode(name: str, type_: ConfigType, default: Any, doc: str, **more: Any) -> Setting:
-        return Setting(
+    def mode(name: str, type_: ConfigType, default: Any, doc: str, **more: Any) -> ConnectorSetting:
+        return ConnectorSetting(
             name, type_, default, doc, more.pop("importance", medium), group="Mode", **more
         )
 
-    def connector(name: str, type_: ConfigType, default: Any, doc: str, **more: Any) -> Setting:
-        return Setting(
+    def connector(
+        name: str, type_: ConfigType, default: Any, doc: str, **more: Any
+    ) -> ConnectorSetting:
+        return ConnectorSetting(
             name, type_, default, doc, more.pop("importance", low), group="Connector", **more
         )
 
@@ -246,7 +250,7 @@ def source_config_def() -> ConfigDef:
     )
 
 
-def check_source_settings(values: list[ConfigValue]) -> None:
+def check_source_settings(values: list[ConfigValueInfo]) -> None:
     """Adds errors for settings that do not fit each other."""
     settings = parsed_values(values)
     if settings is None:
@@ -268,7 +272,7 @@ def check_source_settings(values: list[ConfigValue]) -> None:
 
 
 def _check_query(
-    values: list[ConfigValue], settings: Mapping[str, Any], query: str, lists: list[str]
+    values: list[ConfigValueInfo], settings: Mapping[str, Any], query: str, lists: list[str]
 ) -> None:
     name = QUERY if settings[QUERY] else QUERY_MASKED
     if lists:
@@ -284,7 +288,7 @@ def _check_query(
         add_error(values, INCREMENTING_COLUMN, f"A column has to be given with {name}")
 
 
-def _check_columns(values: list[ConfigValue], settings: Mapping[str, Any], mode: str) -> None:
+def _check_columns(values: list[ConfigValueInfo], settings: Mapping[str, Any], mode: str) -> None:
     uses_time = "timestamp" in mode
     if uses_time and not settings[TIMESTAMP_COLUMNS] and not settings[TIMESTAMP_MAPPING]:
         add_error(values, TIMESTAMP_COLUMNS, f"Columns have to be given for mode {mode}")

@@ -32,7 +32,7 @@ from barnabas.connect.connectors.jdbc.dialect import (
     timestamp_reader,
 )
 from barnabas.connect.connectors.jdbc.url import DatabaseKind
-from barnabas.connect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, Schema, Type
+from barnabas.connect.data.schema import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema, Type
 from barnabas.connect.errors import DataError
 
 _READ_AS = {
@@ -154,10 +154,10 @@ class SqliteDialect(Dialect):
                 lambda values: reader.convert(_instants(values, types.timezone)),
             )
         if type_name == "date":
-            return ColumnReader(field.name, Schema(Type.INT32, name=DATE, version=1), _dates)
+            return ColumnReader(field.name, ConnectSchema(Type.INT32, name=DATE, version=1), _dates)
         if type_name == "time":
-            return ColumnReader(field.name, Schema(Type.INT32, name=TIME, version=1), _times)
-        schema = Schema(_READ_AS.get(type_name) or _affinity(type_name))
+            return ColumnReader(field.name, ConnectSchema(Type.INT32, name=TIME, version=1), _times)
+        schema = ConnectSchema(_READ_AS.get(type_name) or _affinity(type_name))
         return ColumnReader(field.name, schema, cast_to(schema.arrow_type()))
 
     def begin_read(self, isolation: str) -> str | None:
@@ -195,7 +195,7 @@ class SqliteDialect(Dialect):
             )
         return _CREATED_AS[schema.type]
 
-    def default_literal(self, schema: Schema) -> str:
+    def default_literal(self, schema: ConnectSchema) -> str:
         match schema.default:
             case bool() as value:
                 return str(int(value))
@@ -285,7 +285,7 @@ def _reader_of_value(field: pa.Field) -> ColumnReader | None:
         (types_of.is_binary, Type.BYTES),
     ):
         if is_type(field.type):
-            schema = Schema(type_)
+            schema = ConnectSchema(type_)
             return ColumnReader(field.name, schema, cast_to(schema.arrow_type()))
     return None
 

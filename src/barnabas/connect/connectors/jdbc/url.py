@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +87,10 @@ def parse_url(
             return _parse_sqlite(url, rest)
     known = "jdbc:postgresql://HOST/DATABASE and jdbc:sqlite:FILE"
     if not plain:
-        raise ConfigError(f"connection.url is empty. It can be {known}.")
-    raise ConfigError(f"There is no driver for connection.url '{_masked(url)}'. It can be {known}.")
+        raise InvalidConfigError(f"connection.url is empty. It can be {known}.")
+    raise InvalidConfigError(
+        f"There is no driver for connection.url '{_masked(url)}'. It can be {known}."
+    )
 
 
 def _masked(url: str) -> str:
@@ -150,7 +152,7 @@ def _parse_sqlite(url: str, rest: str) -> DatabaseUrl:
         path = path[1:] if not path.startswith("//") and not url.startswith("jdbc:") else path
         path = path.replace("//", "/", 1)
     if not path or path == ":memory:" or "mode=memory" in query:
-        raise ConfigError(
+        raise InvalidConfigError(
             f"connection.url '{url}' is a database in memory, which tasks cannot share. "
             "Use a file: jdbc:sqlite:/path/to/file.db."
         )

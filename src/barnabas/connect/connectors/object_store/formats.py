@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from barnabas.connect.connectors.object_store import settings as names
 from barnabas.connect.converters.converter import ConvertedBytes, RowError
-from barnabas.connect.data.schema import Schema, schema_from_arrow
+from barnabas.connect.data.schema import ConnectSchema, schema_from_arrow
 from barnabas.connect.errors import DataError
 
 _SYNC_BYTES = 16
@@ -38,10 +38,10 @@ class FileFormat(ABC):
     extension: str
 
     @abstractmethod
-    def open(self, file: Path, schema: Schema | None, values: pa.Array) -> FormatWriter:
+    def open(self, file: Path, schema: ConnectSchema | None, values: pa.Array) -> FormatWriter:
         """Raises DataError if the format has no such type. `values` have the type of all values."""
 
-    def errors(self, schema: Schema | None, values: pa.Array) -> list[RowError]:
+    def errors(self, schema: ConnectSchema | None, values: pa.Array) -> list[RowError]:
         """Returns the rows that cannot be written. None of them is null."""
         return []
 
@@ -74,7 +74,7 @@ class ParquetFormat(FileFormat):
         if codec != "none":
             self.extension += ".parquet"
 
-    def open(self, file: Path, schema: Schema | None, values: pa.Array) -> FormatWriter:
+    def open(self, file: Path, schema: ConnectSchema | None, values: pa.Array) -> FormatWriter:
         _require_struct(values, "Parquet")
         return _ParquetWriter(file, values.type, self._codec)
 
@@ -107,13 +107,13 @@ class AvroFormat(FileFormat):
     def __init__(self, codec: str) -> None:
         self._codec = codec
 
-    def open(self, file: Path, schema: Schema | None, values: pa.Array) -> FormatWriter:
+    def open(self, file: Path, schema: ConnectSchema | None, values: pa.Array) -> FormatWriter:
         declared = schema_from_arrow(values.type, is_optional=False) if schema is None else schema
         return _AvroWriter(file, declared, self._codec)
 
 
 class _AvroWriter(FormatWriter):
-    def __init__(self, file: Path, schema: Schema, codec: str) -> None:
+    def __init__(self, file: Path, schema: ConnectSchema, codec: str) -> None:
         from barnabas.columns.avro.payload_encoder import AvroEncoder
         from barnabas.columns.avro.schemas import parse_reader_schema
         from barnabas.columns.avro.types import arrow_field
@@ -211,16 +211,16 @@ class JsonFormat(FileFormat):
             {"schemas.enable": "false", "decimal.format": decimal_format}, is_key=False
         )
 
-    def open(self, file: Path, schema: Schema | None, values: pa.Array) -> FormatWriter:
+    def open(self, file: Path, schema: ConnectSchema | None, values: pa.Array) -> FormatWriter:
         return _LinesWriter(self._open(file), lambda each: self._encode(schema, each), b"\n")
 
-    def errors(self, schema: Schema | None, values: pa.Array) -> list[RowError]:
+    def errors(self, schema: ConnectSchema | None, values: pa.Array) -> list[RowError]:
         return list(self._converted(schema, values).errors)
 
-    def _encode(self, schema: Schema | None, values: pa.Array) -> pa.Array:
+    def _encode(self, schema: ConnectSchema | None, values: pa.Array) -> pa.Array:
         return self._converted(schema, values).payloads
 
-    def _converted(self, schema: Schema | None, values: pa.Array) -> ConvertedBytes:
+    def _converted(self, schema: ConnectSchema | None, values: pa.Array) -> ConvertedBytes:
         return self._converter.from_connect("", schema, values)
 
 
@@ -232,7 +232,7 @@ class ByteArrayFormat(FileFormat):
         self.extension = f"{extension}{compressed}"
         self._separator = separator
 
-    def open(self, file: Path, schema: Schema | None, values: pa.Array) -> FormatWriter:
+    def open(self, file: Path, schema: ConnectSchema | None, values: pa.Array) -> FormatWriter:
         if not (pa.types.is_binary(values.type) or pa.types.is_string(values.type)):
             raise DataError(
                 f"Values of type {values.type} cannot be written as bytes: set value.converter to "

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from barnabas.connect.connectors.object_store import settings as names
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.errors import ConfigError, DataError
+from barnabas.connect.errors import DataError, InvalidConfigError
 
 Partitioner = Callable[[ConnectBatch], pa.Array]
 """Returns the directory of each record. Raises DataError if the batch has none."""
@@ -22,6 +22,8 @@ TimestampOf = Callable[[ConnectBatch], pa.Array]
 """Returns the time of each record in milliseconds (int64)."""
 
 _PATTERN_LETTERS = {"Y": "%Y", "y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S"}
+_UNSAFE = r"/\.\.(/|$)|\x00"
+"""In values that become directories: a record must not choose a file outside of its topic."""
 _PATTERN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
 
 
@@ -35,7 +37,7 @@ def partitioner(settings: Mapping[str, Any]) -> Partitioner:
         case "field":
             fields = settings[names.PARTITION_FIELDS]
             if not fields:
-                raise ConfigError(f"The field partitioner needs {names.PARTITION_FIELDS}.")
+                raise InvalidConfigError(f"The field partitioner needs {names.PARTITION_FIELDS}.")
             return lambda batch: _by_fields(batch, fields, delimiter)
         case "daily":
             path, duration_ms = "'year'=YYYY/'month'=MM/'day'=dd", names.DAY_MS
@@ -44,7 +46,7 @@ def partitioner(settings: Mapping[str, Any]) -> Partitioner:
         case _:
             path, duration_ms = settings[names.PATH_FORMAT], settings[names.PARTITION_DURATION]
             if not path or duration_ms <= 0:
-                raise ConfigError(
+                raise InvalidConfigError(
                     f"The time partitioner needs {names.PATH_FORMAT} and a positive "
                     f"{names.PARTITION_DURATION}."
                 )
@@ -71,14 +73,16 @@ def path_pattern(text: str) -> str:
     end = 0
     for match in _PATTERN.finditer(text):
         if match.start() != end:
-            raise ConfigError(f"{names.PATH_FORMAT} {text!r} has a quote that is not closed.")
+            raise InvalidConfigError(
+                f"{names.PATH_FORMAT} {text!r} has a quote that is not closed."
+            )
         end = match.end()
         quoted, letter = match.group(1), match.group(2)
         if quoted is not None:
             parts.append(quoted.replace("''", "'").replace("%", "%%") or "'")
         elif letter is not None:
             if letter not in _PATTERN_LETTERS:
-                raise ConfigError(
+                raise InvalidConfigError(
                     f"{names.PATH_FORMAT} {text!r} has the letter {letter}; there are "
                     f"{', '.join(_PATTERN_LETTERS)}, and text in quotes."
                 )
@@ -86,7 +90,7 @@ def path_pattern(text: str) -> str:
         else:
             parts.append(match.group().replace("%", "%%"))
     if end != len(text):
-        raise ConfigError(f"{names.PATH_FORMAT} {text!r} has a quote that is not closed.")
+        raise InvalidConfigError(f"{names.PATH_FORMAT} {text!r} has a quote that is not closed.")
     return "".join(parts)
 
 
@@ -108,6 +112,11 @@ def _by_fields(batch: ConnectBatch, fields: list[str], delimiter: str) -> pa.Arr
                 f"strings and booleans."
             )
         values = column.cast(pa.string()).fill_null("null")
+        if pc.any(pc.match_substring_regex(values, _UNSAFE)).as_py():
+            raise DataError(
+                f"Field {field} of a record has a value that leads to another directory: .. or a "
+                f"zero byte."
+            )
         parts.append(pc.binary_join_element_wise(field, values, "="))
     return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, delimiter)
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from barnabas.connect.connector import TopicPartition
+from barnabas.connect.connector import TopicPartition, path_segment
 from barnabas.connect.connectors.object_store.stores import ObjectStore
 
 DIRECTORY = "_barnabas"
@@ -36,8 +36,9 @@ class PositionStore:
     def __init__(self, store: ObjectStore, topics_directory: str, connector: str) -> None:
         self._store = store
         root = f"{topics_directory}/{DIRECTORY}" if topics_directory else DIRECTORY
-        self._name = f"{root}/positions/{connector}.json"
-        self._pending = f"{root}/pending/{connector}"
+        name = path_segment(connector)
+        self._name = f"{root}/positions/{name}.json"
+        self._pending = f"{root}/pending/{name}"
 
     def read(self) -> dict[TopicPartition, int] | None:
         """Returns None before the first commit."""

@@ -9,8 +9,8 @@ from barnabas.connect.config_def import (
     REQUIRED,
     ConfigDef,
     ConfigType,
+    ConnectorSetting,
     Importance,
-    Setting,
     Validator,
     at_least,
     between,
@@ -75,21 +75,21 @@ def _false(_: str, value: Any) -> str | None:
 
 
 COMMON = ConfigDef(
-    Setting(
+    ConnectorSetting(
         FORMAT_CLASS,
         ConfigType.STRING,
         importance=Importance.HIGH,
         validator=_class_of(FORMATS, "format"),
         doc="The format of the files: parquet, avro, json (a line for each record) or bytearray.",
     ),
-    Setting(
+    ConnectorSetting(
         FLUSH_SIZE,
         ConfigType.INT,
         importance=Importance.HIGH,
         validator=at_least(1),
         doc="How many records of a topic partition to write before its files are complete.",
     ),
-    Setting(
+    ConnectorSetting(
         ROTATE_INTERVAL,
         ConfigType.LONG,
         -1,
@@ -97,30 +97,30 @@ COMMON = ConfigDef(
         doc="The largest difference of the timestamps in a file, and how long fewer records than "
         "flush.size are waited for. Needs a partitioner by time.",
     ),
-    Setting(
+    ConnectorSetting(
         ROTATE_SCHEDULE,
         ConfigType.LONG,
         -1,
         doc="After how much time fewer records than flush.size are written.",
     ),
-    Setting(
+    ConnectorSetting(
         "topics.dir",
         ConfigType.STRING,
         "topics",
         importance=Importance.HIGH,
         doc="The directory of all files.",
     ),
-    Setting(
+    ConnectorSetting(
         "directory.delim", ConfigType.STRING, "/", validator=not_empty, doc="Between directories."
     ),
-    Setting(
+    ConnectorSetting(
         "file.delim",
         ConfigType.STRING,
         "+",
         validator=not_empty,
         doc="Between topic, partition and offset in the name of a file.",
     ),
-    Setting(
+    ConnectorSetting(
         "filename.offset.zero.pad.width",
         ConfigType.INT,
         10,
@@ -128,14 +128,14 @@ COMMON = ConfigDef(
         validator=between(0, 20),
         doc="How many digits the offset in the name of a file has at least.",
     ),
-    Setting(
+    ConnectorSetting(
         "schema.compatibility",
         ConfigType.STRING,
         "NONE",
         validator=_only_none,
         doc="How records of different schemas share a file: not at all.",
     ),
-    Setting(
+    ConnectorSetting(
         "avro.codec",
         ConfigType.STRING,
         "null",
@@ -143,7 +143,7 @@ COMMON = ConfigDef(
         validator=one_of("null", "deflate", "snappy", "bzip2"),
         doc="The compression of Avro files.",
     ),
-    Setting(
+    ConnectorSetting(
         "parquet.codec",
         ConfigType.STRING,
         "snappy",
@@ -151,7 +151,7 @@ COMMON = ConfigDef(
         validator=one_of("none", "snappy", "gzip", "brotli", "lz4", "zstd"),
         doc="The compression of Parquet files.",
     ),
-    Setting(
+    ConnectorSetting(
         "s3.compression.type",
         ConfigType.STRING,
         "none",
@@ -159,7 +159,7 @@ COMMON = ConfigDef(
         validator=one_of("none", "gzip"),
         doc="The compression of JSON and bytearray files.",
     ),
-    Setting(
+    ConnectorSetting(
         "s3.compression.level",
         ConfigType.INT,
         -1,
@@ -167,28 +167,28 @@ COMMON = ConfigDef(
         validator=between(-1, 9),
         doc="The level of gzip; -1 is its default.",
     ),
-    Setting(
+    ConnectorSetting(
         "json.decimal.format",
         ConfigType.STRING,
         "BASE64",
         validator=one_of("BASE64", "NUMERIC", ignore_case=True),
         doc="How decimals are written in JSON.",
     ),
-    Setting(
+    ConnectorSetting(
         "format.bytearray.extension",
         ConfigType.STRING,
         ".bin",
         importance=Importance.LOW,
         doc="The extension of bytearray files.",
     ),
-    Setting(
+    ConnectorSetting(
         "format.bytearray.separator",
         ConfigType.STRING,
         "\n",
         importance=Importance.LOW,
         doc="What follows each record in a bytearray file.",
     ),
-    Setting(
+    ConnectorSetting(
         PARTITIONER_CLASS,
         ConfigType.STRING,
         "default",
@@ -197,48 +197,48 @@ COMMON = ConfigDef(
         doc="The directories below that of a topic: default (of the Kafka partition), field, time, "
         "daily or hourly.",
     ),
-    Setting(
+    ConnectorSetting(
         PARTITION_FIELDS,
         ConfigType.LIST,
         [],
         doc="The fields that the field partitioner makes directories of.",
     ),
-    Setting(
+    ConnectorSetting(
         PARTITION_DURATION,
         ConfigType.LONG,
         -1,
         doc="How much time has the same directory, for the time partitioner.",
     ),
-    Setting(
+    ConnectorSetting(
         PATH_FORMAT,
         ConfigType.STRING,
         "",
         doc="The directories of a time, such as 'year'=YYYY/'month'=MM/'day'=dd/'hour'=HH.",
     ),
-    Setting(
+    ConnectorSetting(
         "locale",
         ConfigType.STRING,
         "",
         importance=Importance.LOW,
         doc="Not used: paths are made of numbers.",
     ),
-    Setting(
+    ConnectorSetting(
         TIMEZONE, ConfigType.STRING, "UTC", validator=_timezone, doc="The time zone of directories."
     ),
-    Setting(
+    ConnectorSetting(
         TIMESTAMP_EXTRACTOR,
         ConfigType.STRING,
         "Wallclock",
         validator=_class_of(EXTRACTORS, "timestampextractor"),
         doc="The time of a record: Wallclock, Record (its timestamp) or RecordField.",
     ),
-    Setting(
+    ConnectorSetting(
         TIMESTAMP_FIELD,
         ConfigType.STRING,
         "timestamp",
         doc="The field, or path of fields, that RecordField takes the time from.",
     ),
-    Setting(
+    ConnectorSetting(
         NULL_VALUES,
         ConfigType.STRING,
         "fail",
@@ -246,7 +246,7 @@ COMMON = ConfigDef(
         validator=one_of("fail", "ignore", ignore_case=True),
         doc="What happens to records without a value.",
     ),
-    Setting(
+    ConnectorSetting(
         "store.kafka.keys",
         ConfigType.BOOLEAN,
         False,
@@ -254,7 +254,7 @@ COMMON = ConfigDef(
         validator=_false,
         doc="Files of keys: not supported.",
     ),
-    Setting(
+    ConnectorSetting(
         "store.kafka.headers",
         ConfigType.BOOLEAN,
         False,
@@ -265,7 +265,7 @@ COMMON = ConfigDef(
 )
 
 LOCAL = ConfigDef(
-    Setting(
+    ConnectorSetting(
         "store.url",
         ConfigType.STRING,
         REQUIRED,
@@ -276,15 +276,15 @@ LOCAL = ConfigDef(
 )
 
 S3 = ConfigDef(
-    Setting(
+    ConnectorSetting(
         "s3.bucket.name",
         ConfigType.STRING,
         importance=Importance.HIGH,
         validator=not_empty,
         doc="The bucket.",
     ),
-    Setting("s3.region", ConfigType.STRING, "us-west-2", doc="The region of the bucket."),
-    Setting(
+    ConnectorSetting("s3.region", ConfigType.STRING, "us-west-2", doc="The region of the bucket."),
+    ConnectorSetting(
         "store.url",
         ConfigType.STRING,
         None,
@@ -293,34 +293,36 @@ S3 = ConfigDef(
 )
 
 S3_ACCESS = ConfigDef(
-    Setting(
+    ConnectorSetting(
         "aws.access.key.id",
         ConfigType.STRING,
         "",
         doc="Without it, the usual environment variables, files and roles of AWS are used.",
     ),
-    Setting("aws.secret.access.key", ConfigType.PASSWORD, "", doc="Belongs to the access key."),
-    Setting(
+    ConnectorSetting(
+        "aws.secret.access.key", ConfigType.PASSWORD, "", doc="Belongs to the access key."
+    ),
+    ConnectorSetting(
         "s3.path.style.access.enabled",
         ConfigType.BOOLEAN,
         True,
         doc="Whether the bucket is in the path of a request, and not in the name of the host.",
     ),
-    Setting(
+    ConnectorSetting(
         "s3.part.retries",
         ConfigType.INT,
         3,
         validator=at_least(0),
         doc="How often a request is repeated.",
     ),
-    Setting(
+    ConnectorSetting(
         "s3.proxy.url",
         ConfigType.STRING,
         "",
         importance=Importance.LOW,
         doc="The address of an HTTP proxy.",
     ),
-    Setting(
+    ConnectorSetting(
         "s3.endpoint.url",
         ConfigType.STRING,
         None,

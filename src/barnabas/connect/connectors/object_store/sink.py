@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from barnabas.connect.config_def import ConfigDef, ConfigValue
+from barnabas.connect.config_def import ConfigDef, ConfigValueInfo
 from barnabas.connect.connector import (
     AvailableRecords,
     SinkConnector,
@@ -26,7 +26,7 @@ from barnabas.connect.connectors.object_store.partitioners import partitioner, t
 from barnabas.connect.connectors.object_store.positions import PendingFiles, PositionStore
 from barnabas.connect.connectors.object_store.stores import ObjectStore, open_store
 from barnabas.connect.connectors.object_store.writer import ObjectStoreWriter
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.errors import InvalidConfigError
 
 log = logging.getLogger("barnabas.connect")
 
@@ -44,7 +44,7 @@ class ObjectStoreSink(SinkConnector):
         return names.LOCAL + names.COMMON + names.S3_ACCESS + _REGION
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         values = super().validate(config)
         by_name = {value.name: value for value in values}
         if any(value.errors for value in values):
@@ -52,7 +52,7 @@ class ObjectStoreSink(SinkConnector):
         settings = {value.name: value.value for value in values}
         try:
             partitioner(settings)
-        except ConfigError as error:
+        except InvalidConfigError as error:
             by_name[names.PARTITIONER_CLASS].errors.append(str(error))
         if settings[names.ROTATE_INTERVAL] > 0 and not _is_by_time(settings):
             by_name[names.ROTATE_INTERVAL].errors.append(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from barnabas.connect.errors import ConfigError, ConnectError, RetriableError
+from barnabas.connect.errors import ConnectError, InvalidConfigError, RetriableError
 
 
 class ObjectStore(ABC):
@@ -55,9 +55,9 @@ def open_store(settings: Mapping[str, Any]) -> ObjectStore:
             return S3Store(settings, parts.netloc, parts.path.strip("/"), endpoint)
         case "file" | "":
             if parts.netloc not in ("", "localhost"):
-                raise ConfigError(f"store.url {url} names a host; write file:///directory.")
+                raise InvalidConfigError(f"store.url {url} names a host; write file:///directory.")
             return DirectoryStore(Path(parts.path if parts.scheme else url))
-    raise ConfigError(
+    raise InvalidConfigError(
         f"store.url {url} has the scheme {parts.scheme}; there are file:// and s3://, and paths."
     )
 

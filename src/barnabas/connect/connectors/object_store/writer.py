@@ -23,7 +23,7 @@ from barnabas.connect.connectors.object_store.partitioners import Partitioner, T
 from barnabas.connect.connectors.object_store.positions import PendingFiles, PositionStore
 from barnabas.connect.connectors.object_store.stores import ObjectStore
 from barnabas.connect.data.batch import ConnectBatch
-from barnabas.connect.data.schema import Schema
+from barnabas.connect.data.schema import ConnectSchema
 from barnabas.connect.errors import ConnectError, DataError
 
 
@@ -31,7 +31,7 @@ from barnabas.connect.errors import ConnectError, DataError
 class _OpenFile:
     name: str
     path: Path
-    schema: Schema | None
+    schema: ConnectSchema | None
     arrow_type: pa.DataType
     writer: FormatWriter
     first_time_ms: int | None

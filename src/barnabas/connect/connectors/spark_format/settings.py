@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     at_least,
     invalid_value,
     not_empty,
 )
-from barnabas.connect.errors import ConfigError
+from barnabas.connect.connector import path_segment
+from barnabas.connect.errors import InvalidConfigError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,7 @@ CHECKPOINT_DIR: Final = "barnabas.checkpoint.dir"
 _SIMILAR_PREFIXES: Final = ("options.", "opt.", "opts.")
 
 SHARED_SETTINGS: Final = ConfigDef(
-    Setting(
+    ConnectorSetting(
         FORMAT,
         ConfigType.STRING,
         doc="A format of Spark that can stream, such as `rate` or `parquet`, or a PySpark data "
@@ -45,7 +46,7 @@ SHARED_SETTINGS: Final = ConfigDef(
         importance=Importance.HIGH,
         validator=not_empty,
     ),
-    Setting(
+    ConnectorSetting(
         CHECKPOINT_LOCATION,
         ConfigType.STRING,
         "",
@@ -53,7 +54,7 @@ SHARED_SETTINGS: Final = ConfigDef(
         f"GROUP/NAME below the worker's {CHECKPOINT_DIR}.",
         Importance.HIGH,
     ),
-    Setting(
+    ConnectorSetting(
         TRIGGER_INTERVAL_MS,
         ConfigType.LONG,
         1000,
@@ -86,12 +87,12 @@ def data_source(format_name: str) -> type[DataSource] | None:
     try:
         found = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever the module of a user raises
-        raise ConfigError(
+        raise InvalidConfigError(
             invalid_value(FORMAT, format_name, f"{type(error).__name__}: {error}")
         ) from error
     if not (isinstance(found, type) and issubclass(found, DataSource)):
         complaint = "It is not a subclass of pyspark.sql.datasource.DataSource"
-        raise ConfigError(invalid_value(FORMAT, format_name, complaint))
+        raise InvalidConfigError(invalid_value(FORMAT, format_name, complaint))
     return found
 
 
@@ -111,22 +112,22 @@ def checkpoint_location(settings: Mapping[str, Any], name: str, worker: WorkerSe
         return given
     directory = worker.originals.get(CHECKPOINT_DIR, "").strip()
     if not directory:
-        raise ConfigError(
+        raise InvalidConfigError(
             f"There is no directory for the checkpoint: set {CHECKPOINT_LOCATION} of the "
             f"connector, or {CHECKPOINT_DIR} of the worker, to one that every worker reaches."
         )
-    return f"{directory.rstrip('/')}/{worker.group_id}/{name}"
+    return f"{directory.rstrip('/')}/{worker.group_id}/{path_segment(name)}"
 
 
-def check_names(config: Mapping[str, str], values: list[ConfigValue]) -> None:
+def check_names(config: Mapping[str, str], values: list[ConfigValueInfo]) -> None:
     """Adds errors for settings whose prefix is nearly that of options."""
     for name in config:
         prefix = next(filter(name.startswith, _SIMILAR_PREFIXES), None)
         if prefix is not None:
             meant = OPTION_PREFIX + name.removeprefix(prefix)
             error = f"{name} is not a setting. Did you mean {meant}?"
-            values.append(ConfigValue(name, config[name], errors=[error]))
+            values.append(ConfigValueInfo(name, config[name], errors=[error]))
 
 
-def value_named(values: list[ConfigValue], name: str) -> ConfigValue:
+def value_named(values: list[ConfigValueInfo], name: str) -> ConfigValueInfo:
     return next(value for value in values if value.name == name)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
-    Setting,
+    ConfigValueInfo,
+    ConnectorSetting,
     at_least,
     one_of,
 )
@@ -82,27 +82,27 @@ class SparkSink(SinkConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return SHARED_SETTINGS + ConfigDef(
-            Setting(
+            ConnectorSetting(
                 SCHEMA,
                 ConfigType.STRING,
                 "",
                 "The columns: `id BIGINT, name STRING`. Without it, they are those of the first "
                 f"{INFERRED_FROM} records of the topics, at each start of the connector.",
             ),
-            Setting(
+            ConnectorSetting(
                 KEY_COLUMN,
                 ConfigType.STRING,
                 "",
                 "The column for the key of records. Without it, keys are not written.",
             ),
-            Setting(
+            ConnectorSetting(
                 OUTPUT_MODE,
                 ConfigType.STRING,
                 OUTPUT_MODES[0],
                 "The output mode of the query: most formats have only `append`.",
                 validator=one_of(*OUTPUT_MODES),
             ),
-            Setting(
+            ConnectorSetting(
                 ON_NULL_VALUES,
                 ConfigType.STRING,
                 "ignore",
@@ -110,7 +110,7 @@ class SparkSink(SinkConnector):
                 "`fail` they are errors.",
                 validator=one_of("ignore", "fail"),
             ),
-            Setting(
+            ConnectorSetting(
                 MAX_RECORDS,
                 ConfigType.LONG,
                 1_000_000,
@@ -120,7 +120,7 @@ class SparkSink(SinkConnector):
         )
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         values = super().validate(config)
         check_names(config, values)
         session = session_checks.running_session()
@@ -183,10 +183,10 @@ class SparkSink(SinkConnector):
         topics = sink_topics(config)
         reset = consumer.get("auto.offset.reset", "earliest").strip().lower()
         options = {f"kafka.{name}": text for name, text in source_client(consumer).items()}
-        if topics.names:
+        if topics.pattern is None:
             options["subscribe"] = ",".join(topics.names)
         else:
-            options["subscribePattern"] = topics.pattern
+            options["subscribePattern"] = topics.pattern.pattern
         return (
             session.readStream.format("barnabas")
             .options(**options)
@@ -244,7 +244,7 @@ def _microseconds(columns: pa.Schema) -> pa.Schema:
     return columns
 
 
-def _check_format(session: SparkSession, values: list[ConfigValue]) -> None:
+def _check_format(session: SparkSession, values: list[ConfigValueInfo]) -> None:
     settings = {value.name: value.value for value in values}
     try:
         complaint = session_checks.can_write_stream(

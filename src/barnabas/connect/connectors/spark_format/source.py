@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from barnabas.connect.config_def import (
     ConfigDef,
     ConfigType,
-    ConfigValue,
+    ConfigValueInfo,
+    ConnectorSetting,
     Importance,
-    Setting,
     not_empty,
     one_of,
 )
@@ -31,8 +31,8 @@ from barnabas.connect.connectors.spark_format.settings import (
 )
 from barnabas.connect.data.batch import ConnectBatch, source_batch
 from barnabas.connect.data.conform import conform
-from barnabas.connect.data.schema import Schema, schema_from_arrow
-from barnabas.connect.errors import ConfigError, ConnectError
+from barnabas.connect.data.schema import ConnectSchema, schema_from_arrow
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 from barnabas.connect.execution.dead_letters import ensure_dead_letter_topic
 from barnabas.connect.execution.oversized import without_oversized
 from barnabas.connect.execution.pipeline import pipeline_for
@@ -73,33 +73,33 @@ class SparkSource(SourceConnector):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return SHARED_SETTINGS + ConfigDef(
-            Setting(
+            ConnectorSetting(
                 TOPIC,
                 ConfigType.STRING,
                 doc="The topic to write to.",
                 importance=Importance.HIGH,
                 validator=not_empty,
             ),
-            Setting(
+            ConnectorSetting(
                 SCHEMA,
                 ConfigType.STRING,
                 "",
                 "The columns, for formats that need them, such as files: `id BIGINT, name STRING`.",
             ),
-            Setting(
+            ConnectorSetting(
                 KEY_COLUMN,
                 ConfigType.STRING,
                 "",
                 "The column that is also the key of records. Without it, records have no key.",
             ),
-            Setting(
+            ConnectorSetting(
                 VALUE_COLUMN,
                 ConfigType.STRING,
                 "",
                 "The column that is the value of records. Without it, the value is a struct of all "
                 "columns.",
             ),
-            Setting(
+            ConnectorSetting(
                 DELIVERY_GUARANTEE,
                 ConfigType.STRING,
                 GUARANTEES[0],
@@ -110,7 +110,7 @@ class SparkSource(SourceConnector):
         )
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> list[ConfigValue]:
+    def validate(cls, config: Mapping[str, str]) -> list[ConfigValueInfo]:
         values = super().validate(config)
         check_names(config, values)
         session = session_checks.running_session()
@@ -175,7 +175,7 @@ def _frame(
 
 
 def _check_stream(
-    session: SparkSession, config: Mapping[str, str], values: list[ConfigValue]
+    session: SparkSession, config: Mapping[str, str], values: list[ConfigValueInfo]
 ) -> None:
     settings = {value.name: value.value for value in values}
     if settings[SCHEMA]:
@@ -203,7 +203,7 @@ def _require_columns(frame: DataFrame, settings: Mapping[str, object]) -> None:
     for name in (KEY_COLUMN, VALUE_COLUMN):
         column = settings.get(name)
         if column and column not in frame.columns:
-            raise ConfigError(
+            raise InvalidConfigError(
                 f"Invalid value {column} for configuration {name}: the columns are "
                 f"{', '.join(frame.columns)}"
             )
@@ -255,7 +255,7 @@ class RowsToRecords:
         return source_batch(self.topic, value_schema, value, key_schema, key)
 
 
-def _column(rows: pa.RecordBatch, name: str) -> tuple[Schema, pa.Array]:
+def _column(rows: pa.RecordBatch, name: str) -> tuple[ConnectSchema, pa.Array]:
     """Returns a column, or a struct of all."""
     values = rows.column(name) if name else rows.to_struct_array()
     is_optional = bool(name) and rows.schema.field(name).nullable
