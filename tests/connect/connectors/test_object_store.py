@@ -18,7 +18,7 @@ from barnabas.connect.connectors.object_store.partitioners import path_pattern
 from barnabas.connect.connectors.object_store.stores import open_store
 from barnabas.connect.data.batch import ConnectBatch, headers_type
 from barnabas.connect.data.schema import ConnectSchema, SchemaField, Type
-from barnabas.connect.errors import InvalidConfigError
+from barnabas.connect.errors import ConnectError, InvalidConfigError
 
 ORDERS = "orders"
 CONFLUENT = "io.confluent.connect.s3"
@@ -406,6 +406,20 @@ def test_files_of_a_committed_batch_stay_if_the_driver_dies_after_the_commit(
     assert again.committed_positions([(ORDERS, 0)]) == {(ORDERS, 0): 3}
     assert len(files(tmp_path)) == 1
     assert list((tmp_path / "topics/_barnabas/pending/files").iterdir()) == []
+
+
+def test_a_writer_that_was_replaced_does_not_overwrite_files(tmp_path: Path) -> None:
+    """Files have the names of their first offsets: that of fewer records would replace another."""
+    context = WriteContext("files", 0, 0, {(ORDERS, 0): (0, 2)}, Reporter())
+    paused = sink_of(tmp_path).open(context)
+    paused.write(batch_of(orders(2)))
+    sink = sink_of(tmp_path)
+    sink.commit([write(sink, batch_of(orders(3)))])
+    with pytest.raises(ConnectError, match=f"{ORDERS}-0 from offset 0 were written"):
+        paused.close()
+    paused.abort()
+    assert [len(lines(tmp_path / name)) for name in files(tmp_path)] == [3]
+    assert not list(tmp_path.glob("topics/_barnabas/pending/files/*"))
 
 
 def test_an_aborted_attempt_leaves_nothing(tmp_path: Path) -> None:

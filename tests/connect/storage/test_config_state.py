@@ -162,6 +162,8 @@ def test_restarts_and_levels_are_reported() -> None:
         ("commit-c", b'{"tasks":-1}'),
         ("other", b"{}"),
         ("connector-c", b"[" * 100_000),
+        ("target-state-c", b'{"state":[]}'),
+        ("task-c-" + "9" * 5000, b'{"properties":{}}'),
     ],
 )
 def test_other_records_change_nothing(key: str, value: bytes) -> None:

@@ -63,13 +63,15 @@ def write_package(package: ConnectorPackage, directory: Path) -> Iterator[Path]:
 
 
 def _filled(template: str, package: ConnectorPackage) -> str:
-    settings = "directory=/tmp/in topic=rows" if package.kind == "source" else ""
+    is_source = package.kind == "source"
     values = {
-        "PACKAGE_NAME": package.name,
-        "MODULE_NAME": package.module,
-        "CLASS_NAME": package.class_name,
-        "KIND": package.kind,
-        "SETTINGS": settings or "directory=/tmp/out topics=rows",
+        "@package@": package.name,
+        "@module@": package.module,
+        "@Class@": package.class_name,
+        "@kind@": package.kind,
+        "@settings@": "directory=/tmp/in topic=rows"
+        if is_source
+        else "directory=/tmp/out topics=rows",
     }
     for placeholder, value in values.items():
         template = template.replace(placeholder, value)

@@ -1,5 +1,4 @@
-"""Templates of a connector package. Words in capitals with an underscore, and KIND and SETTINGS,
-are replaced."""
+"""Templates of a connector package. Words between `@` are replaced."""
 
 from typing import Final
 
@@ -9,14 +8,14 @@ requires = ["setuptools>=68"]
 build-backend = "setuptools.build_meta"
 
 [project]
-name = "PACKAGE_NAME"
+name = "@package@"
 version = "0.1.0"
-description = "A KIND connector"
+description = "A @kind@ connector"
 requires-python = ">=3.11"
 dependencies = ["barnabas[connect]"]
 
 [project.entry-points."barnabas.connect"]
-CLASS_NAME = "MODULE_NAME:CLASS_NAME"
+@Class@ = "@module@:@Class@"
 
 [tool.setuptools.packages.find]
 where = ["src"]
@@ -27,20 +26,20 @@ testpaths = ["tests"]
 """
 
 README: Final = """\
-# PACKAGE_NAME
+# @package@
 
-A KIND connector for Barnabas Connect.
+A @kind@ connector for Barnabas Connect.
 
     python -m pytest                          # its test: no broker, no Spark
-    barnabas connect try rows connector.class=MODULE_NAME:CLASS_NAME SETTINGS
+    barnabas connect try rows connector.class=@module@:@Class@ @settings@
 
 `try` and a worker find the class if `src` is on the `PYTHONPATH`, or if the package is installed:
 
     pip install .
     barnabas connect start
-    barnabas connect create rows connector.class=CLASS_NAME SETTINGS
+    barnabas connect create rows connector.class=@Class@ @settings@
 
-Once it is installed, its entry point in `pyproject.toml` gives it the name `CLASS_NAME`. Install it
+Once it is installed, its entry point in `pyproject.toml` gives it the name `@Class@`. Install it
 on every worker and every Spark executor.
 """
 
@@ -70,7 +69,7 @@ from barnabas.connect.connector import Partition, Position
 BATCH_ROWS = 1000
 
 
-class CLASS_NAME(SourceConnector):
+class @Class@(SourceConnector):
     """Each file is a partition, whose position is the number of bytes that were read."""
 
     version = "0.1.0"
@@ -144,12 +143,12 @@ def _bytes_read(position: Position | None) -> int:
 '''
 
 SOURCE_TEST: Final = '''\
-"""CLASS_NAME in memory: no broker, no Spark."""
+"""@Class@ in memory: no broker, no Spark."""
 
 from pathlib import Path
 
 import pytest
-from MODULE_NAME import CLASS_NAME
+from @module@ import @Class@
 
 from barnabas.connect import InvalidConfigError
 from barnabas.connect.testing import read_source
@@ -160,26 +159,26 @@ def test_lines_are_read_once_and_in_order(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"id": 1, "name": "tea"}\\n{"id": 2, "name": "jam"}\\n{"id": 3')
 
-    first = read_source(CLASS_NAME, config)
+    first = read_source(@Class@, config)
     assert first.values == [{"id": 1, "name": "tea"}, {"id": 2, "name": "jam"}]
     assert first.topics == ["rows", "rows"]
 
     with file.open("a") as lines:
         lines.write(', "name": "oil"}\\n')
-    second = read_source(CLASS_NAME, config, first.positions)
+    second = read_source(@Class@, config, first.positions)
     assert second.values == [{"id": 3, "name": "oil"}]
-    assert read_source(CLASS_NAME, config, second.positions).values == []
+    assert read_source(@Class@, config, second.positions).values == []
 
 
 def test_a_read_ends_after_the_rows_that_are_wanted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1}\\n{"id": 2}\\n{"id": 3}\\n')
     config = {"directory": str(tmp_path), "topic": "rows"}
-    assert read_source(CLASS_NAME, config, max_rows=2).values == [{"id": 1}, {"id": 2}]
+    assert read_source(@Class@, config, max_rows=2).values == [{"id": 1}, {"id": 2}]
 
 
 def test_settings_are_checked() -> None:
     with pytest.raises(InvalidConfigError) as raised:
-        read_source(CLASS_NAME, {"directory": ""})
+        read_source(@Class@, {"directory": ""})
     assert str(raised.value).count("\\n") == 1  # both settings
 '''
 
@@ -210,7 +209,7 @@ from barnabas.connect.connector import TopicPartition
 _FILE = re.compile(r"(?P<topic>.+)\\+(?P<partition>\\d+)\\+(?P<start>\\d+)-(?P<end>\\d+)\\.jsonl")
 
 
-class CLASS_NAME(SinkConnector):
+class @Class@(SinkConnector):
     """A file has the offsets of its records in its name, so nothing is written twice: after an
     error or on another worker, it goes on where the files end."""
 
@@ -290,12 +289,12 @@ class LinesWriter(SinkWriter):
 '''
 
 SINK_TEST: Final = '''\
-"""CLASS_NAME in memory: no broker, no Spark."""
+"""@Class@ in memory: no broker, no Spark."""
 
 from pathlib import Path
 
 import pytest
-from MODULE_NAME import CLASS_NAME
+from @module@ import @Class@
 
 from barnabas.connect import DataError
 from barnabas.connect.testing import records, write_sink
@@ -308,20 +307,20 @@ def lines(directory: Path) -> str:
 def test_records_are_written_once(tmp_path: Path) -> None:
     config = {"directory": str(tmp_path)}
     first = records([{"id": 1}, {"id": 2}], topic="rows")
-    assert write_sink(CLASS_NAME, config, first).positions == {("rows", 0): 2}
+    assert write_sink(@Class@, config, first).positions == {("rows", 0): 2}
 
     more = records([{"id": 3}], topic="rows", first_offset=2)
-    write_sink(CLASS_NAME, config, first, more)  # as after an error
+    write_sink(@Class@, config, first, more)  # as after an error
     assert lines(tmp_path) == '{"id": 1}\\n{"id": 2}\\n{"id": 3}\\n'
 
 
 def test_a_record_without_a_value_is_an_error(tmp_path: Path) -> None:
     batch = records([{"id": 1}, None])
     with pytest.raises(DataError):
-        write_sink(CLASS_NAME, {"directory": str(tmp_path)}, batch)
+        write_sink(@Class@, {"directory": str(tmp_path)}, batch)
     assert lines(tmp_path) == ""
 
-    written = write_sink(CLASS_NAME, {"directory": str(tmp_path)}, batch, tolerates_errors=True)
+    written = write_sink(@Class@, {"directory": str(tmp_path)}, batch, tolerates_errors=True)
     assert [offset for offset, _ in written.errors] == [1]
     assert lines(tmp_path) == '{"id": 1}\\n'
 '''

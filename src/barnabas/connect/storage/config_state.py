@@ -30,6 +30,9 @@ FENCING = "tasks-fencing-"
 LOGGER = "logger-cluster-"
 SESSION_KEY = "session-key"
 
+MAX_TASK_DIGITS = 9
+"""Numbers of tasks are 32 bits long in Java."""
+
 Config = Mapping[str, str]
 
 
@@ -129,7 +132,7 @@ class ConfigState:
             self.target_states.pop(name, None)
             return None  # the connector is removed by a record of its own
         text = content.get("state.v2", content.get("state"))
-        if text not in TargetState.__members__:
+        if not isinstance(text, str) or text not in TargetState.__members__:
             return Unreadable(f"the target state of connector {name} is {text!r}")
         self.target_states[name] = TargetState(text)
         return TargetStateChanged(name) if name in self.connectors else None
@@ -150,7 +153,7 @@ class ConfigState:
 
     def _apply_task(self, task: str, content: Any) -> ConfigChange | None:
         name, _, index = task.rpartition("-")
-        if not name or not index.isdecimal():
+        if not name or not index.isdecimal() or len(index) > MAX_TASK_DIGITS:
             return Unreadable(f"the key task-{task} does not end with the number of a task")
         if content is None:
             return None

@@ -15,6 +15,7 @@ from typing import Any
 from barnabas.client._message import Message
 from barnabas.client.compacted_topic import CompactedTopic
 from barnabas.connect.model import State, Status
+from barnabas.connect.storage.config_state import MAX_TASK_DIGITS
 from barnabas.connect.storage.topic_log import KeyAndValue, TopicLog, json_record
 
 _log = logging.getLogger(__name__)
@@ -147,7 +148,7 @@ def _put(statuses: dict[Any, Status], key: object, status: Status | None) -> Non
 
 def _split_task(text: str) -> tuple[str, int]:
     name, _, task = text.rpartition("-")
-    if not name or not task.isdecimal():
+    if not name or not task.isdecimal() or len(task) > MAX_TASK_DIGITS:
         raise UnreadableStatusError(f"status-task-{text} does not end with the number of a task")
     return name, int(task)
 
@@ -163,7 +164,7 @@ def _parse_status(value: bytes | None) -> Status | None:
             content.get("trace") or None,
             int(content["generation"]),
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise UnreadableStatusError(f"the value is no status: {error!r}") from None
 
 

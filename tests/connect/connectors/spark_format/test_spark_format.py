@@ -67,9 +67,10 @@ class RunningEngine:
         await self.engine.run_connector(name, {"name": name, **config}, target)
 
     async def until(self, condition: Callable[[], Any]) -> None:
-        await async_wait_until(
-            condition, f"{self.listener.connectors} {self.listener.tasks}", SOON_S, poll_s=0.2
-        )
+        try:
+            await async_wait_until(condition, "", SOON_S, poll_s=0.2)
+        except TimeoutError:
+            raise AssertionError(f"{self.listener.connectors}") from None
 
     def records(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
         return [(each.key(), each.value()) for each in consume(self.servers, topic)]

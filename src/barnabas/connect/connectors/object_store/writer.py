@@ -207,6 +207,7 @@ class ObjectStoreWriter(SinkWriter):
             self._store, self._settings["topics.dir"], self._context.connector_name
         )
         if self._complete:
+            _require_uncommitted(stored.read() or {}, starts)
             stored.add_pending(pending)
         for name, path in self._complete.items():
             self._store.upload(path, name)
@@ -220,6 +221,19 @@ class ObjectStoreWriter(SinkWriter):
         import shutil
 
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _require_uncommitted(
+    committed: Mapping[TopicPartition, int], starts: Mapping[TopicPartition, int]
+) -> None:
+    """Raises ConnectError if another writer has replaced this one: it may have files of the same
+    names, with more records."""
+    for (topic, partition), start in starts.items():
+        if committed.get((topic, partition), -1) > start:
+            raise ConnectError(
+                f"Records of {topic}-{partition} from offset {start} were written by another "
+                f"writer of the connector: this write is undone."
+            )
 
 
 def _by_partition(batch: ConnectBatch) -> Iterator[tuple[TopicPartition, ConnectBatch]]:
