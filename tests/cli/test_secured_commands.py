@@ -48,6 +48,8 @@ def lines_that_connect(lines: Iterable[str]) -> list[str]:
     """Returns a line of each command that has the address of a broker, with its settings."""
     found = {line.split()[0]: line for line in VALID_LINES if lines is KAFKA_LINES}
     for line in lines:
+        if line.split()[0] == "connect":
+            continue  # the settings of its clients are in the file of the worker
         if "<broker>" in line and "<registry>" not in line:
             line = line.replace(f" {CONFIG} <file>", "")
             line = line.replace("<broker>", f"<broker> {CONFIG} <config>")

@@ -62,7 +62,7 @@ def try_(
 
     \b
       barnabas connect try orders.json
-      barnabas connect try lines connector.class=FileStreamSource file=/tmp/in topic=lines
+      barnabas connect try lines connector.class=FileStreamSource file=in topic=a
     """
     from barnabas.cli.connect_try_run import try_connector
 
