@@ -1,10 +1,11 @@
 """Fixtures of brokers, the order of tests, and the import path of test modules."""
 
 import gc
+import logging
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,18 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeerBroker]:
     process.start()
     yield process
     process.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Undoes what a test changes of loggers: their levels can be set by an API."""
+    loggers = logging.root.manager.loggerDict
+    before = {name: logger.level for name, logger in loggers.items() if hasattr(logger, "level")}
+    root_level, disabled = logging.root.level, logging.root.manager.disable
+    result = yield
+    logging.root.setLevel(root_level)
+    logging.disable(disabled)
+    for name, logger in list(loggers.items()):
+        if isinstance(logger, logging.Logger) and logger.level != before.get(name, logging.NOTSET):
+            logger.setLevel(before.get(name, logging.NOTSET))
+    return result

@@ -95,6 +95,10 @@ ERRORS = {
     "not an envelope": 10,
 }
 
+_DECIMAL128_END: object = int("1" + 38 * "0")
+_DECIMAL256_END: object = int("1" + 76 * "0")
+"""The first numbers with too many digits. A power would be a double in C."""
+
 MAX_DEPTH = cython.declare(cython.Py_ssize_t, 500 if COMPILED else 100)
 """Maximum depth of arrays and objects, which any caller's stack allows."""
 MAX_CELLS = cython.declare(cython.Py_ssize_t, 1 << 24)
@@ -865,7 +869,8 @@ class JsonReader:
     @cython.exceptval(-1)
     def _unscaled(self, column: JsonColumn, value: object) -> cython.int:
         at: Size
-        if abs(value) >= 10 ** (38 if column.width == 16 else 76):
+        limit: object = _DECIMAL128_END if column.width == 16 else _DECIMAL256_END
+        if abs(value) >= limit:
             return self.out_of_range(column)
         octets: bytes = value.to_bytes(column.width, "little", signed=True)
         at = column.begin()
